@@ -1,0 +1,186 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SandboxTemplateSpec says what the pods of its sandboxes look like.
+type SandboxTemplateSpec struct {
+	// podTemplate is the pod. The container named "sandbox" is the session's; the
+	// agent is PID 1 in it, so its command and args must be empty and the
+	// image's entry point does not run. What is security-relevant is forced,
+	// what is silent is defaulted, all else is taken as it is.
+	// +required
+	PodTemplate corev1.PodTemplateSpec `json:"podTemplate,omitzero"`
+
+	// workspace is what is mounted at /workspace. Without it: an emptyDir.
+	// +optional
+	Workspace *Workspace `json:"workspace,omitempty"`
+
+	// lifecycle holds defaults for sandboxes that do not set their own.
+	// +optional
+	Lifecycle *LifecycleDefaults `json:"lifecycle,omitempty"`
+
+	// network is what the session may reach. Without it: nothing.
+	// +optional
+	Network *Network `json:"network,omitempty"`
+
+	// limits bound what one call may take. Without them the built-in defaults hold.
+	// +optional
+	Limits *Limits `json:"limits,omitempty"`
+}
+
+// Workspace is the session's /workspace.
+//
+// +kubebuilder:validation:MinProperties=1
+type Workspace struct {
+	// emptyDir is gone with the pod.
+	// +optional
+	EmptyDir *EmptyDirWorkspace `json:"emptyDir,omitempty"`
+}
+
+// EmptyDirWorkspace lives as long as the pod.
+//
+// +kubebuilder:validation:MinProperties=1
+type EmptyDirWorkspace struct {
+	// sizeLimit is where the kubelet evicts the pod for using too much.
+	// +optional
+	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty"`
+}
+
+// LifecycleDefaults apply to sandboxes that leave the field of that name out.
+//
+// +kubebuilder:validation:MinProperties=1
+type LifecycleDefaults struct {
+	// maxLifetime is how long after its creation a sandbox is deleted.
+	// +optional
+	MaxLifetime *Duration `json:"maxLifetime,omitempty"`
+
+	// startDeadline is how long after its creation a sandbox that has never been
+	// Ready is deleted.
+	// +optional
+	StartDeadline *Duration `json:"startDeadline,omitempty"`
+}
+
+// EgressClass is what a session may connect to.
+//
+// +kubebuilder:validation:Enum=None;ClusterDNS;Internet
+type EgressClass string
+
+const (
+	// EgressNone lets nothing out.
+	EgressNone EgressClass = "None"
+	// EgressClusterDNS lets name look-ups to the cluster's DNS out.
+	EgressClusterDNS EgressClass = "ClusterDNS"
+	// EgressInternet lets DNS and all addresses out but private, link-local,
+	// shared (100.64.0.0/10) and the cluster's own.
+	EgressInternet EgressClass = "Internet"
+)
+
+// Network is what the session may reach.
+//
+// +kubebuilder:validation:MinProperties=1
+type Network struct {
+	// egress is the class of addresses that are open.
+	// +optional
+	// +kubebuilder:default=None
+	Egress EgressClass `json:"egress,omitempty"`
+
+	// egressRules are opened in addition to the class.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	EgressRules []networkingv1.NetworkPolicyEgressRule `json:"egressRules,omitempty"`
+}
+
+// Limits bound what one call may take.
+//
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="!has(self.commandTimeout) || !has(self.maxCommandTimeout) || duration(self.commandTimeout) <= duration(self.maxCommandTimeout)",message="commandTimeout must not exceed maxCommandTimeout"
+type Limits struct {
+	// commandTimeout is how long a command may run that asks for no time of its
+	// own. Default 60s.
+	// +optional
+	CommandTimeout *Duration `json:"commandTimeout,omitempty"`
+
+	// maxCommandTimeout is the longest time that a command may ask for. Default 5m.
+	// +optional
+	MaxCommandTimeout *Duration `json:"maxCommandTimeout,omitempty"`
+
+	// outputBytes is how much of each of stdout and stderr a result holds.
+	// Default 262144 (256 KiB), at most 4194304 (4 MiB).
+	// +optional
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=4194304
+	OutputBytes *int64 `json:"outputBytes,omitempty"`
+
+	// artifactBytes is the largest file that can be exported. Default 8388608 (8 MiB).
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1099511627776
+	ArtifactBytes *int64 `json:"artifactBytes,omitempty"`
+}
+
+// SandboxTemplateStatus is the controller's.
+type SandboxTemplateStatus struct {
+	// observedGeneration is the generation that this status was computed from,
+	// and -1 before the first reconcile.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are Ready, always: whether sandboxes can be made from this
+	// template, or why not; and Stalled while it needs an edit.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// SandboxTemplate says what the pods of its sandboxes look like. Only those who
+// may create pods in its namespace may create or change one.
+//
+// +genclient
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=sbxt,categories=berth
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.podTemplate.spec.containers[?(@.name=="sandbox")].image`
+// +kubebuilder:printcolumn:name="Egress",type=string,priority=1,JSONPath=`.spec.network.egress`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63 && self.metadata.name.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",message="metadata.name must be at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit",fieldPath=".metadata.name"
+type SandboxTemplate struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is what pods made from this template look like.
+	// +required
+	Spec SandboxTemplateSpec `json:"spec,omitzero"`
+
+	// status is what the controller observed.
+	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
+	Status SandboxTemplateStatus `json:"status,omitzero"`
+}
+
+// SandboxTemplateList is a list of SandboxTemplates.
+//
+// +kubebuilder:object:root=true
+type SandboxTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []SandboxTemplate `json:"items"`
+}
+
+// GetConditions gives the conditions, for the packages that compute them.
+func (t *SandboxTemplate) GetConditions() []metav1.Condition { return t.Status.Conditions }
