@@ -1,0 +1,3 @@
+module berth.dev/cluster/pause
+
+go 1.26.0
