@@ -1,0 +1,141 @@
+package client
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// Options of a Client. The zero value is right for production.
+type Options struct {
+	// Port of the agents; 0 is wire.Port. Tests alone set it.
+	Port int
+	// AllowLoopback permits loopback addresses. Tests alone set it.
+	AllowLoopback bool
+	// DialTimeout bounds a connect; 0 is 5 s.
+	DialTimeout time.Duration
+	// Timeout bounds every request but Exec and ReadArtifact; 0 is 10 s.
+	Timeout time.Duration
+	// QueueWait is how long a command may wait behind others; 0 is 10 min.
+	QueueWait time.Duration
+	// Grace is what Exec allows beyond queue and command: the kill of a tree
+	// and the transfer of a result. 0 is 15 s.
+	Grace time.Duration
+	// ReadTimeout bounds ReadArtifact, its body included; 0 is 10 min.
+	ReadTimeout time.Duration
+}
+
+// Client speaks to the agents of any number of pods. It is safe for concurrent
+// use.
+type Client struct {
+	options Options
+	signer  atomic.Pointer[Signer]
+	http    *http.Client
+}
+
+// New returns a client that signs with signer.
+func New(signer *Signer, options Options) *Client {
+	setDefault(&options.DialTimeout, 5*time.Second)
+	setDefault(&options.Timeout, 10*time.Second)
+	setDefault(&options.QueueWait, 10*time.Minute)
+	setDefault(&options.Grace, 15*time.Second)
+	setDefault(&options.ReadTimeout, 10*time.Minute)
+	if options.Port == 0 {
+		options.Port = Port
+	}
+	c := &Client{options: options}
+	c.signer.Store(signer)
+	c.http = &http.Client{
+		Transport: transport(options),
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
+	}
+	return c
+}
+
+// SetSigner replaces the key ring, for requests that begin from now on.
+func (c *Client) SetSigner(s *Signer) { c.signer.Store(s) }
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// transport keeps few connections per pod and not for long: there may be
+// thousands of pods, and a connection costs some 20 KiB on either side. The
+// agent keeps its side open longer, so that it is never the one to close.
+func transport(o Options) *http.Transport {
+	dialer := &net.Dialer{
+		Timeout: o.DialTimeout,
+		// A node that vanished is noticed within 30 s even while a silent
+		// command runs.
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
+	}
+	return &http.Transport{
+		Proxy: nil,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &countingConn{Conn: conn}, nil
+		},
+		DisableCompression:     true,
+		MaxIdleConns:           1024,
+		MaxIdleConnsPerHost:    8,
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: 16 << 10,
+		ReadBufferSize:         4 << 10,
+		WriteBufferSize:        4 << 10,
+		ForceAttemptHTTP2:      false,
+	}
+}
+
+// host returns the authority of pod's agent, or an error for an address that
+// no pod has.
+func (c *Client) host(pod Pod) (string, error) {
+	ip := pod.IP.Unmap()
+	if err := checkAddress(ip, c.options.AllowLoopback); err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(ip.String(), strconv.Itoa(c.options.Port)), nil
+}
+
+func checkAddress(ip netip.Addr, allowLoopback bool) error {
+	switch {
+	case !ip.IsValid():
+		return addressError("pod has no address")
+	case ip.Zone() != "", ip.IsLinkLocalUnicast(), ip.IsMulticast(), ip.IsUnspecified(),
+		ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return addressError("pod address " + ip.String() + " is not one that a pod can have")
+	case ip.IsLoopback() && !allowLoopback:
+		return addressError("pod address " + ip.String() + " is loopback")
+	}
+	return nil
+}
+
+type addressError string
+
+func (e addressError) Error() string { return string(e) }
+
+// countingConn counts what was written, which tells a request that never left
+// from one that may have arrived.
+type countingConn struct {
+	net.Conn
+	written atomic.Int64
+}
+
+func (c *countingConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.written.Add(int64(n))
+	return n, err
+}
+
+func setDefault(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}

@@ -1,0 +1,92 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// ErrNotSent is matched by an error of a request of which no byte left: it did
+// not run, and may be repeated.
+var ErrNotSent = errors.New("request was not sent")
+
+// ErrBadAnswer is matched by an error for an answer that no honest agent
+// gives: too long, malformed, or of impossible values.
+var ErrBadAnswer = errors.New("agent gave a bad answer")
+
+// What an agent refuses with. The request did not run.
+var (
+	ErrUnauthorized     = errors.New("agent refused the token")          // 401: another pod has this address
+	ErrSessionRequired  = errors.New("agent has no session bound")       // 409: Bind, then repeat once
+	ErrSessionBound     = errors.New("agent serves another Sandbox")     // 409
+	ErrGone             = errors.New("agent no longer takes requests")   // 410
+	ErrNotFound         = errors.New("not found")                        // 404
+	ErrOutsideWorkspace = errors.New("path is outside the workspace")    // 403
+	ErrNotRegular       = errors.New("not a regular file")               // 422
+	ErrTooLarge         = errors.New("larger than the limit")            // 413
+	ErrQueueFull        = errors.New("too many commands wait")           // 429
+	ErrTooManyArtifacts = errors.New("too many artifacts are held")      // 429
+	ErrNoShell          = errors.New("the image has no shell")           // 503
+	ErrDraining         = errors.New("agent is shutting down")           // 503
+	ErrNoSpace          = errors.New("no space left in the sandbox")     // 507
+	ErrRange            = errors.New("range is not within the artifact") // 416
+)
+
+var errorOf = map[string]error{
+	wire.CodeUnauthorized:     ErrUnauthorized,
+	wire.CodeSessionRequired:  ErrSessionRequired,
+	wire.CodeSessionBound:     ErrSessionBound,
+	wire.CodeGone:             ErrGone,
+	wire.CodeNotFound:         ErrNotFound,
+	wire.CodeOutsideWorkspace: ErrOutsideWorkspace,
+	wire.CodeNotRegular:       ErrNotRegular,
+	wire.CodeTooLarge:         ErrTooLarge,
+	wire.CodeQueueFull:        ErrQueueFull,
+	wire.CodeTooManyArtifacts: ErrTooManyArtifacts,
+	wire.CodeNoShell:          ErrNoShell,
+	wire.CodeDraining:         ErrDraining,
+	wire.CodeNoSpace:          ErrNoSpace,
+}
+
+// Error is an agent's refusal. Message comes from the sandbox: it may be shown
+// to the session's own caller, bounded and cleaned as it is, and to no one else.
+type Error struct {
+	Status  int // HTTP, 400 or more
+	Code    string
+	Message string
+	// RetryAfter is set for ErrQueueFull.
+	RetryAfter time.Duration
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("agent answered %d %s: %s", e.Status, e.Code, e.Message)
+}
+
+// Is matches the sentinel of e's code. A status that says it all counts even
+// when the body is not an agent's.
+func (e *Error) Is(target error) bool {
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		return target == ErrUnauthorized
+	case e.Status == http.StatusGone:
+		return target == ErrGone
+	case e.Status == http.StatusRequestedRangeNotSatisfiable:
+		return target == ErrRange
+	}
+	known, ok := errorOf[e.Code]
+	return ok && known == target
+}
+
+// notSent marks err as one of a request that never left.
+type notSent struct{ err error }
+
+func (e notSent) Error() string        { return "not sent: " + e.err.Error() }
+func (e notSent) Unwrap() error        { return e.err }
+func (e notSent) Is(target error) bool { return target == ErrNotSent }
+
+func badAnswer(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrBadAnswer, fmt.Sprintf(format, args...))
+}

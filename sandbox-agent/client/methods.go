@@ -1,0 +1,114 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// Bind tells the agent which Sandbox it serves. It is idempotent. It returns
+// ErrSessionBound when the agent serves another one.
+func (c *Client) Bind(ctx context.Context, pod Pod, session Session) error {
+	return c.small(ctx, pod, http.MethodPut, wire.SessionPath, session, nil)
+}
+
+// Exec runs one command and returns its result, whatever its exit code. It
+// waits at most for the command's time-out (MaxCommandTimeout for what the
+// request leaves to the agent, which a longer ctx doesn't extend), its queue
+// and a grace. Cancelling ctx cancels the command.
+func (c *Client) Exec(ctx context.Context, pod Pod, request ExecRequest, commandTimeout time.Duration) (*ExecResult, error) {
+	if commandTimeout <= 0 {
+		commandTimeout = MaxCommandTimeout * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.QueueWait+commandTimeout+c.options.Grace)
+	defer cancel()
+	resp, err := c.do(ctx, pod, http.MethodPost, wire.ExecPath, nil, request)
+	if err != nil {
+		return nil, err
+	}
+	var result ExecResult
+	if err := decode(resp, wire.MaxResult, &result); err != nil {
+		return nil, err
+	}
+	if err := checkResult(&result); err != nil {
+		return nil, err
+	}
+	return &result, nil
+}
+
+// CancelExec cancels the command that was sent with this id, queued or
+// running. It returns ErrNotFound when there is none.
+func (c *Client) CancelExec(ctx context.Context, pod Pod, id string) error {
+	if !wire.ValidExecID(id) {
+		return notSent{errors.New("not an exec id")}
+	}
+	return c.small(ctx, pod, http.MethodDelete, wire.ExecPath+"/"+id, nil, nil)
+}
+
+// Export takes the file at path, relative to the workspace or absolute inside
+// it, as an artifact that can be read for ArtifactLifetime seconds.
+func (c *Client) Export(ctx context.Context, pod Pod, path string) (*Artifact, error) {
+	var a Artifact
+	if err := c.small(ctx, pod, http.MethodPost, wire.ArtifactsPath, wire.ExportRequest{Path: path}, &a); err != nil {
+		return nil, err
+	}
+	if err := checkArtifact(&a); err != nil {
+		return nil, err
+	}
+	return &a, nil
+}
+
+// DropArtifact forgets an artifact. It returns ErrNotFound when there is none.
+func (c *Client) DropArtifact(ctx context.Context, pod Pod, id string) error {
+	if !wire.ValidArtifactID(id) {
+		return ErrNotFound
+	}
+	return c.small(ctx, pod, http.MethodDelete, wire.ArtifactsPath+"/"+id, nil, nil)
+}
+
+// Health asks how the agent is. An agent that says it is not well (503) is an
+// answer, not an error.
+func (c *Client) Health(ctx context.Context, pod Pod) (*Health, error) {
+	host, err := c.host(pod)
+	if err != nil {
+		return nil, notSent{err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+wire.HealthPath, nil)
+	if err != nil {
+		return nil, notSent{err}
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, unwrapURL(err)
+	}
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusServiceUnavailable {
+		defer resp.Body.Close()
+		return nil, refusal(resp)
+	}
+	var h Health
+	if err := decode(resp, maxSmallAnswer, &h); err != nil {
+		return nil, err
+	}
+	return &h, checkHealth(&h)
+}
+
+// small sends a request whose answer is short and soon.
+func (c *Client) small(ctx context.Context, pod Pod, method, path string, body, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	resp, err := c.do(ctx, pod, method, path, nil, body)
+	if err != nil {
+		return err
+	}
+	if answer != nil {
+		return decode(resp, maxSmallAnswer, answer)
+	}
+	defer resp.Body.Close()
+	_, err = readAll(resp, maxSmallAnswer) // to the end, so that the connection is kept
+	return err
+}

@@ -1,0 +1,63 @@
+package client
+
+import (
+	"net/netip"
+
+	"github.com/berth-dev/berth/sandbox-agent/token"
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// Types of the wire, re-exported so that callers import this package alone.
+type (
+	Session     = wire.Session
+	EnvVar      = wire.EnvVar
+	Limits      = wire.Limits
+	ExecRequest = wire.ExecRequest
+	ExecResult  = wire.ExecResult
+	Artifact    = wire.Artifact
+	Health      = wire.Health
+)
+
+// Constants of the wire that callers need.
+const (
+	Port                  = wire.Port
+	HealthPath            = wire.HealthPath
+	MaxExecBody           = wire.MaxExecBody
+	MaxResult             = wire.MaxResult
+	MaxArtifacts          = wire.MaxArtifacts
+	CopiedArtifact        = wire.CopiedArtifact
+	DefaultCommandTimeout = wire.DefaultCommandTimeout
+	MaxCommandTimeout     = wire.MaxCommandTimeout
+	DefaultOutputBytes    = wire.DefaultOutputBytes
+	MaxOutputBytes        = wire.MaxOutputBytes
+	DefaultArtifactBytes  = wire.DefaultArtifactBytes
+	ArtifactLifetime      = wire.ArtifactLifetimeSecond // seconds
+	ShellBash             = wire.ShellBash
+	ShellSh               = wire.ShellSh
+	ShellNone             = wire.ShellNone
+	StatusOK              = wire.StatusOK
+	StatusDraining        = wire.StatusDraining
+	StatusNoShell         = wire.StatusNoShell
+)
+
+// Environment variables that configure an agent in a pod.
+const (
+	EnvPodUID     = wire.EnvPodUID
+	EnvNamespace  = wire.EnvNamespace
+	EnvPublicKeys = wire.EnvPublicKeys
+)
+
+// ValidArtifactID tells whether id has the form of an artifact id.
+func ValidArtifactID(id string) bool { return wire.ValidArtifactID(id) }
+
+// Pod says which agent is meant. All of it comes from the API server.
+type Pod struct {
+	Namespace string
+	UID       string
+	IP        netip.Addr
+	// KeyID is the newest key that the pod knows (status.keyID); empty is the
+	// signer's newest.
+	KeyID string
+}
+
+func (p Pod) audience() string { return token.Audience(p.Namespace, p.UID) }

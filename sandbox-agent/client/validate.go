@@ -1,0 +1,68 @@
+package client
+
+import (
+	"mime"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+var sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// maxName is the longest name of a file, in bytes.
+const maxName = 255
+
+// checkResult refuses values that no command can have. Strings are valid
+// UTF-8 already: encoding/json sees to that.
+func checkResult(r *ExecResult) error {
+	switch {
+	case r.ExitCode < 0 || r.ExitCode > 255:
+		return badAnswer("exit code %d", r.ExitCode)
+	case r.DurationMS < 0, r.OmittedBytes < 0, r.StdoutBytes < 0, r.StderrBytes < 0:
+		return badAnswer("a negative count")
+	case len(r.Notice) > maxMessage:
+		return badAnswer("a notice of %d bytes", len(r.Notice))
+	}
+	r.Notice = clean(r.Notice, maxMessage)
+	return nil
+}
+
+func checkArtifact(a *Artifact) error {
+	switch {
+	case !wire.ValidArtifactID(a.ID):
+		return badAnswer("artifact id is malformed")
+	case a.Name == "" || len(a.Name) > maxName || strings.ContainsAny(a.Name, "/\x00") || !utf8.ValidString(a.Name):
+		return badAnswer("artifact name is malformed")
+	case a.Size < 0, a.ExpiresIn < 0 || a.ExpiresIn > wire.ArtifactLifetimeSecond:
+		return badAnswer("artifact size or expiry is impossible")
+	case a.SHA256 != "" && !sha256Hex.MatchString(a.SHA256):
+		return badAnswer("artifact digest is malformed")
+	}
+	return checkMIMEType(a.MIMEType)
+}
+
+func checkMIMEType(s string) error {
+	if len(s) > 255 {
+		return badAnswer("MIME type is too long")
+	}
+	if _, _, err := mime.ParseMediaType(s); err != nil {
+		return badAnswer("MIME type is malformed")
+	}
+	return nil
+}
+
+func checkHealth(h *Health) error {
+	switch h.Status {
+	case StatusOK, StatusDraining, StatusNoShell:
+	default:
+		return badAnswer("unknown health status")
+	}
+	switch h.Shell {
+	case ShellBash, ShellSh, ShellNone:
+	default:
+		return badAnswer("unknown shell")
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package wire
+
+// Codes of errors. The HTTP status that carries each stands beside it.
+// Everything but CodeInternal is answered before anything ran.
+const (
+	CodeBadRequest       = "bad_request"        // 400
+	CodeIDInUse          = "id_in_use"          // 400
+	CodeUnauthorized     = "unauthorized"       // 401
+	CodeForbidden        = "forbidden"          // 403
+	CodeOutsideWorkspace = "outside_workspace"  // 403
+	CodeNotFound         = "not_found"          // 404
+	CodeMethodNotAllowed = "method_not_allowed" // 405
+	CodeNotAcceptable    = "not_acceptable"     // 406
+	CodeSessionRequired  = "session_required"   // 409: bind, then repeat
+	CodeSessionBound     = "session_bound"      // 409: bound to another Sandbox
+	CodeGone             = "gone"               // 410
+	CodeTooLarge         = "too_large"          // 413
+	CodeUnsupportedMedia = "unsupported_media"  // 415
+	CodeNotRegular       = "not_regular"        // 422
+	CodeQueueFull        = "queue_full"         // 429, with Retry-After
+	CodeTooManyArtifacts = "too_many_artifacts" // 429
+	CodeInternal         = "internal"           // 500
+	CodeNoShell          = "no_shell"           // 503
+	CodeDraining         = "draining"           // 503
+	CodeNoSpace          = "no_space"           // 507
+)
+
+// ErrorBody is the body of every answer whose status is 400 or more.
+type ErrorBody struct {
+	Error ErrorDetail `json:"error"`
+}
+
+// ErrorDetail says what failed: Code for programs, Message for people.
+type ErrorDetail struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
