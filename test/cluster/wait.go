@@ -1,0 +1,102 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-dev/berth/api/v1alpha1"
+)
+
+// WaitUntil watches one object until done says so of it, and leaves that state in
+// obj, whose namespace and name say which. The object need not exist yet. A list
+// of its kind is needed to start the watch from. It ends with the context.
+func (c *Cluster) WaitUntil(ctx context.Context, obj client.Object, list client.ObjectList, done func() bool) error {
+	key := client.ObjectKeyFromObject(obj)
+	switch err := c.Get(ctx, key, obj); {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return err
+	case done():
+		return nil
+	}
+	// A watch without a resourceVersion begins with the object as it is now, so
+	// nothing between the Get above and here is missed.
+	opts := &client.ListOptions{
+		Namespace:     key.Namespace,
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name),
+	}
+	for {
+		if err := c.watchUntil(ctx, obj, list, opts, done); !errors.Is(err, errWatchEnded) {
+			return err
+		}
+	}
+}
+
+// errWatchEnded says that the server closed the watch, as it does now and then.
+var errWatchEnded = errors.New("the watch ended")
+
+func (c *Cluster) watchUntil(ctx context.Context, obj client.Object, list client.ObjectList, opts *client.ListOptions, done func() bool) error {
+	w, err := c.Watch(ctx, list, opts)
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %T %s: %w", obj, client.ObjectKeyFromObject(obj), context.Cause(ctx))
+		case event, open := <-w.ResultChan():
+			if !open {
+				return errWatchEnded
+			}
+			switch event.Type {
+			case watch.Added, watch.Modified:
+				reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(event.Object).Elem())
+				if done() {
+					return nil
+				}
+			case watch.Error:
+				return apierrors.FromObject(event.Object)
+			}
+		}
+	}
+}
+
+// WaitForRollout waits until every replica of a Deployment is of its newest
+// template and available.
+func (c *Cluster) WaitForRollout(ctx context.Context, namespace, name string) error {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	return c.WaitUntil(ctx, d, &appsv1.DeploymentList{}, func() bool {
+		replicas := int32(1)
+		if d.Spec.Replicas != nil {
+			replicas = *d.Spec.Replicas
+		}
+		return d.Status.ObservedGeneration == d.Generation &&
+			d.Status.UpdatedReplicas == replicas &&
+			d.Status.Replicas == replicas &&
+			d.Status.AvailableReplicas == replicas
+	})
+}
+
+// WaitForReady waits until a Sandbox is Ready in its newest generation. The error
+// of one that is not in time holds the reason of its Ready condition.
+func (c *Cluster) WaitForReady(ctx context.Context, sandbox *v1alpha1.Sandbox) error {
+	err := c.WaitUntil(ctx, sandbox, &v1alpha1.SandboxList{}, func() bool {
+		ready := meta.FindStatusCondition(sandbox.Status.Conditions, v1alpha1.ConditionReady)
+		return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == sandbox.Generation
+	})
+	if ready := meta.FindStatusCondition(sandbox.Status.Conditions, v1alpha1.ConditionReady); err != nil && ready != nil {
+		return fmt.Errorf("%w; Ready is %s because of %s: %s", err, ready.Status, ready.Reason, ready.Message)
+	}
+	return err
+}

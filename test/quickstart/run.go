@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-dev/berth/api/v1alpha1"
+	"github.com/berth-dev/berth/test/cluster"
+	"github.com/berth-dev/berth/test/session"
+)
+
+// makeFile writes a megabyte that no one could have guessed, and tells its hash.
+const makeFile = "head -c 1048576 /dev/urandom > random.bin && sha256sum random.bin"
+
+func run(ctx context.Context, sample, namespace string) error {
+	c, err := cluster.Connect()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("Berth quickstart, on the cluster at %s\n\n", c.Config.Host)
+	s := newSteps()
+
+	sandbox, err := start(ctx, c, s, sample, namespace)
+	if err != nil {
+		return err
+	}
+	sess, err := connect(ctx, c, s, client.ObjectKeyFromObject(sandbox))
+	if err != nil {
+		return err
+	}
+	if err := use(ctx, sess, s); err != nil {
+		return err
+	}
+	fmt.Printf("\nAll of it took %.1f s.\n", s.last.Sub(s.started).Seconds())
+	fmt.Printf(next, sandbox.Name, sandbox.Namespace)
+	return nil
+}
+
+// start waits for Berth, applies the Sandbox and waits for its pod.
+func start(ctx context.Context, c *cluster.Cluster, s *steps, sample, namespace string) (*v1alpha1.Sandbox, error) {
+	for _, name := range []string{"berth-controller", "berth-gateway"} {
+		if err := c.WaitForRollout(ctx, cluster.SystemNamespace, name); err != nil {
+			return nil, fmt.Errorf("Berth is not running; see `kubectl -n %s get pods`: %w", cluster.SystemNamespace, err)
+		}
+	}
+	s.done("Controller and gateway are running")
+
+	object, err := sandboxOf(sample, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Apply(ctx, object); err != nil {
+		return nil, fmt.Errorf("apply %s: %w", sample, err)
+	}
+	s.done(fmt.Sprintf("Applied the Sandbox %q of %s", object.GetName(), sample))
+
+	sandbox := &v1alpha1.Sandbox{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}
+	if err := c.WaitForReady(ctx, sandbox); err != nil {
+		return nil, err
+	}
+	s.done("The Sandbox is Ready: it has a pod of its own", "pod "+sandbox.Status.PodName)
+	return sandbox, nil
+}
+
+// sandboxOf gives the one Sandbox of a file.
+func sandboxOf(sample, namespace string) (*unstructured.Unstructured, error) {
+	objects, err := cluster.Objects(sample, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if len(objects) != 1 || objects[0].GetKind() != "Sandbox" {
+		return nil, fmt.Errorf("%s must hold one Sandbox and nothing else", sample)
+	}
+	return objects[0], nil
+}
+
+// connect gets a caller's token and connects an MCP client to the gateway.
+func connect(ctx context.Context, c *cluster.Cluster, s *steps, sandbox client.ObjectKey) (*session.Session, error) {
+	caller := client.ObjectKey{Namespace: sandbox.Namespace, Name: "quickstart"}
+	if err := c.CreateCaller(ctx, caller); err != nil {
+		return nil, err
+	}
+	token, err := c.Token(ctx, caller)
+	if err != nil {
+		return nil, err
+	}
+	s.done("Got a token for the gateway", "of service account "+caller.String())
+
+	gateways, err := c.ReadyPods(ctx, client.ObjectKey{Namespace: cluster.SystemNamespace, Name: "berth-gateway"})
+	if err != nil {
+		return nil, err
+	}
+	address, err := c.Forward(ctx, client.ObjectKeyFromObject(&gateways[0]), cluster.GatewayPort)
+	if err != nil {
+		return nil, err
+	}
+	sess, err := session.Connect(ctx, session.Target{Address: address, Token: token, ID: sandbox.Name})
+	if err != nil {
+		return nil, err
+	}
+	s.done("Connected an MCP client to the gateway", "X-Session-ID: "+sandbox.Name)
+	return sess, nil
+}
+
+// use runs commands in the session, and takes a file out of it.
+func use(ctx context.Context, sess *session.Session, s *steps) error {
+	if _, err := bash(ctx, sess, s, "Called the tool bash", `visitor=$(whoami); echo "Hello from $HOSTNAME"`); err != nil {
+		return err
+	}
+	if _, err := bash(ctx, sess, s, "Called it again: the shell kept its variables", `echo "visitor is still $visitor"`); err != nil {
+		return err
+	}
+	written, err := bash(ctx, sess, s, "Made a file in the session", makeFile)
+	if err != nil {
+		return err
+	}
+	artifact, err := sess.Export(ctx, "random.bin")
+	if err != nil {
+		return err
+	}
+	s.done("Exported it", artifact.URI)
+	content, err := sess.Read(ctx, artifact.URI)
+	if err != nil {
+		return err
+	}
+	s.done("Read it back as an MCP resource", fmt.Sprintf("%d bytes", len(content)))
+	return compare(s, strings.Fields(written)[0], artifact.SHA256, content)
+}
+
+// bash runs a command that must succeed, and gives its output.
+func bash(ctx context.Context, sess *session.Session, s *steps, what, command string) (string, error) {
+	result, err := sess.Bash(ctx, command)
+	if err != nil {
+		return "", err
+	}
+	if result.ExitCode != 0 || strings.TrimSpace(result.Stdout) == "" {
+		return "", fmt.Errorf("%s: %q gave exit code %d, stdout %q, stderr %q", what, command, result.ExitCode, result.Stdout, result.Stderr)
+	}
+	s.done(what, "$ "+command, result.Stdout)
+	return result.Stdout, nil
+}
+
+// compare holds the hash that the session computed against the one of the export
+// and the one of the bytes that were read.
+func compare(s *steps, written, exported string, content []byte) error {
+	sum := sha256.Sum256(content)
+	read := hex.EncodeToString(sum[:])
+	if written != exported || written != read {
+		return fmt.Errorf("SHA-256 differs: %s in the session, %s of the export, %s as read", written, exported, read)
+	}
+	s.done("SHA-256 of all three agree", written)
+	return nil
+}
+
+const next = `
+Try next, with "hack/bin/cluster exec --" before it if the cluster is the local one:
+
+  kubectl get sandboxes -n %[2]s -o wide       what there is, and why it isn't Ready
+  kubectl describe sandbox %[1]s -n %[2]s
+  kubectl delete sandbox %[1]s -n %[2]s        the end of the session and its pod
+
+An MCP client of yours: forward the gateway's port, and give the client its URL,
+a token and the name of a session; a session that isn't there yet is made.
+
+  kubectl port-forward -n berth-system service/berth-gateway 8080:80
+  kubectl create token quickstart -n %[2]s --audience berth-gateway
+
+  URL      http://127.0.0.1:8080/mcp
+  headers  Authorization: Bearer TOKEN
+           X-Session-ID: my-session
+
+Read on in docs/architecture.md.
+`
