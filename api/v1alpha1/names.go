@@ -18,6 +18,8 @@ const (
 	LabelEgress = "berth.dev/egress"
 	// AnnotationKeyID, on a pod, is the newest signing key at its birth.
 	AnnotationKeyID = "berth.dev/key-id"
+	// AnnotationPodGeneration, on a pod, is the status.podGeneration that it was made for.
+	AnnotationPodGeneration = "berth.dev/pod-generation"
 
 	// LabelManagedBy and ManagedByBerth mark every object that Berth makes.
 	LabelManagedBy = "app.kubernetes.io/managed-by"

@@ -168,6 +168,13 @@ type SandboxStatus struct {
 	// +kubebuilder:validation:Minimum=1
 	PodGeneration *int64 `json:"podGeneration,omitempty"`
 
+	// podFailures counts the session's pods that ended in a row, none of them
+	// after ten minutes of being Ready. The back-off and its limit follow from it;
+	// a change of the spec starts it afresh.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	PodFailures *int64 `json:"podFailures,omitempty"`
+
 	// lastTermination tells how the previous pod, or the previous run of the
 	// session's container, ended.
 	// +optional
@@ -197,7 +204,7 @@ type Termination struct {
 
 	// time is when it ended.
 	// +required
-	Time metav1.Time `json:"time,omitzero"`
+	Time metav1.Time `json:"time,omitzero"` //nolint:kubeapilinter // A required time: its zero value is left out, and then refused.
 }
 
 // Sandbox is one session: a pod of its own, under the session ID as its name.

@@ -14,7 +14,7 @@ type SandboxTemplateSpec struct {
 	// image's entry point does not run. What is security-relevant is forced,
 	// what is silent is defaulted, all else is taken as it is.
 	// +required
-	PodTemplate corev1.PodTemplateSpec `json:"podTemplate,omitzero"`
+	PodTemplate corev1.PodTemplateSpec `json:"podTemplate,omitzero"` //nolint:kubeapilinter // A foreign type: it carries no validation that would rule out {}; the controller says TemplateInvalid.
 
 	// workspace is what is mounted at /workspace. Without it: an emptyDir.
 	// +optional
@@ -165,7 +165,7 @@ type SandboxTemplate struct {
 
 	// spec is what pods made from this template look like.
 	// +required
-	Spec SandboxTemplateSpec `json:"spec,omitzero"`
+	Spec SandboxTemplateSpec `json:"spec,omitzero"` //nolint:kubeapilinter // By value as in every Kubernetes kind; a spec without podTemplate is refused.
 
 	// status is what the controller observed.
 	// +optional

@@ -284,6 +284,11 @@ func (in *SandboxStatus) DeepCopyInto(out *SandboxStatus) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.PodFailures != nil {
+		in, out := &in.PodFailures, &out.PodFailures
+		*out = new(int64)
+		**out = **in
+	}
 	if in.LastTermination != nil {
 		in, out := &in.LastTermination, &out.LastTermination
 		*out = new(Termination)

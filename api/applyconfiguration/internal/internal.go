@@ -177,6 +177,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: podFailures
+      type:
+        scalar: numeric
     - name: podGeneration
       type:
         scalar: numeric

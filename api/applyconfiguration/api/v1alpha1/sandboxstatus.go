@@ -38,6 +38,10 @@ type SandboxStatusApplyConfiguration struct {
 	Start *apiv1alpha1.StartKind `json:"start,omitempty"`
 	// podGeneration counts the session's pods: 1, and 1 more for each replacement.
 	PodGeneration *int64 `json:"podGeneration,omitempty"`
+	// podFailures counts the session's pods that ended in a row, none of them
+	// after ten minutes of being Ready. The back-off and its limit follow from it;
+	// a change of the spec starts it afresh.
+	PodFailures *int64 `json:"podFailures,omitempty"`
 	// lastTermination tells how the previous pod, or the previous run of the
 	// session's container, ended.
 	LastTermination *TerminationApplyConfiguration `json:"lastTermination,omitempty"`
@@ -127,6 +131,14 @@ func (b *SandboxStatusApplyConfiguration) WithStart(value apiv1alpha1.StartKind)
 // If called multiple times, the PodGeneration field is set to the value of the last call.
 func (b *SandboxStatusApplyConfiguration) WithPodGeneration(value int64) *SandboxStatusApplyConfiguration {
 	b.PodGeneration = &value
+	return b
+}
+
+// WithPodFailures sets the PodFailures field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PodFailures field is set to the value of the last call.
+func (b *SandboxStatusApplyConfiguration) WithPodFailures(value int64) *SandboxStatusApplyConfiguration {
+	b.PodFailures = &value
 	return b
 }
 
