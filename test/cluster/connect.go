@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,6 +23,8 @@ import (
 const (
 	// SystemNamespace is where Berth's components run.
 	SystemNamespace = "berth-system"
+	// SigningKeySecret holds the keys that requests to agents are signed with.
+	SigningKeySecret = "berth-signing-key"
 	// GatewayPort is the port of a gateway's pod that callers use.
 	GatewayPort = 8080
 )
@@ -52,6 +55,19 @@ func (c *Cluster) As(user rest.ImpersonationConfig) (*Cluster, error) {
 	config := rest.CopyConfig(c.Config)
 	config.Impersonate = user
 	return forConfig(config)
+}
+
+// ServerVersion is the API server's, such as v1.37.2.
+func (c *Cluster) ServerVersion() (string, error) {
+	discovered, err := discovery.NewDiscoveryClientForConfig(c.Config)
+	if err != nil {
+		return "", err
+	}
+	version, err := discovered.ServerVersion()
+	if err != nil {
+		return "", err
+	}
+	return version.GitVersion, nil
 }
 
 func forConfig(config *rest.Config) (*Cluster, error) {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,25 +19,31 @@ import (
 )
 
 // WaitUntil watches one object until done says so of it, and leaves that state in
-// obj, whose namespace and name say which. The object need not exist yet. A list
-// of its kind is needed to start the watch from. It ends with the context.
+// obj, whose namespace and name say which. The object need not exist yet. list is
+// an empty list of its kind. It ends with the context.
 func (c *Cluster) WaitUntil(ctx context.Context, obj client.Object, list client.ObjectList, done func() bool) error {
+	return c.wait(ctx, obj, list, func(exists bool) bool { return exists && done() })
+}
+
+// WaitUntilGone watches one object until there is none of its namespace and name.
+func (c *Cluster) WaitUntilGone(ctx context.Context, obj client.Object, list client.ObjectList) error {
+	return c.wait(ctx, obj, list, func(exists bool) bool { return !exists })
+}
+
+func (c *Cluster) wait(ctx context.Context, obj client.Object, list client.ObjectList, done func(exists bool) bool) error {
 	key := client.ObjectKeyFromObject(obj)
-	switch err := c.Get(ctx, key, obj); {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return err
-	case done():
-		return nil
-	}
-	// A watch without a resourceVersion begins with the object as it is now, so
-	// nothing between the Get above and here is missed.
-	opts := &client.ListOptions{
-		Namespace:     key.Namespace,
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name),
-	}
 	for {
-		if err := c.watchUntil(ctx, obj, list, opts, done); !errors.Is(err, errWatchEnded) {
+		err := c.Get(ctx, key, obj)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err != nil {
+			obj.SetResourceVersion("")
+		}
+		if done(err == nil) {
+			return nil
+		}
+		if err := c.watchUntil(ctx, obj, list, done); !errors.Is(err, errWatchEnded) {
 			return err
 		}
 	}
@@ -45,8 +52,14 @@ func (c *Cluster) WaitUntil(ctx context.Context, obj client.Object, list client.
 // errWatchEnded says that the server closed the watch, as it does now and then.
 var errWatchEnded = errors.New("the watch ended")
 
-func (c *Cluster) watchUntil(ctx context.Context, obj client.Object, list client.ObjectList, opts *client.ListOptions, done func() bool) error {
-	w, err := c.Watch(ctx, list, opts)
+// watchUntil watches from obj's resourceVersion on, so that nothing is missed
+// since it was read; for one that was not found, from the state of now.
+func (c *Cluster) watchUntil(ctx context.Context, obj client.Object, list client.ObjectList, done func(exists bool) bool) error {
+	w, err := c.Watch(ctx, list, &client.ListOptions{
+		Namespace:     obj.GetNamespace(),
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, obj.GetName()),
+		Raw:           &metav1.ListOptions{ResourceVersion: obj.GetResourceVersion()},
+	})
 	if err != nil {
 		return err
 	}
@@ -59,14 +72,12 @@ func (c *Cluster) watchUntil(ctx context.Context, obj client.Object, list client
 			if !open {
 				return errWatchEnded
 			}
-			switch event.Type {
-			case watch.Added, watch.Modified:
-				reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(event.Object).Elem())
-				if done() {
-					return nil
-				}
-			case watch.Error:
-				return apierrors.FromObject(event.Object)
+			if event.Type == watch.Error {
+				return fmt.Errorf("%w: %w", errWatchEnded, apierrors.FromObject(event.Object))
+			}
+			reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(event.Object).Elem())
+			if done(event.Type != watch.Deleted) {
+				return nil
 			}
 		}
 	}
@@ -99,4 +110,9 @@ func (c *Cluster) WaitForReady(ctx context.Context, sandbox *v1alpha1.Sandbox) e
 		return fmt.Errorf("%w; Ready is %s because of %s: %s", err, ready.Status, ready.Reason, ready.Message)
 	}
 	return err
+}
+
+// WaitForPodReady waits until a pod is Ready.
+func (c *Cluster) WaitForPodReady(ctx context.Context, pod *corev1.Pod) error {
+	return c.WaitUntil(ctx, pod, &corev1.PodList{}, func() bool { return isReady(pod) })
 }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+)
+
+const intro = `<!-- Written by make bench. Do not edit: change test/bench and run it again. -->
+# Performance
+
+Every figure is a ratio of two things measured in one run on one machine, so that
+it says something about Berth and not about the machine. A ratio below 1 is a part
+of the peer's time; for calls per second it is a part of the peer's rate.
+
+`
+
+const method = `
+## Method
+
+- Both sides of a ratio take turns, round by round, each first in every other
+  round, after a warm-up that isn't counted. Percentiles are by nearest rank.
+- Calls go from one MCP client (the official Go SDK, the newest protocol) to the
+  gateway's Service, with a bearer token and ` + "`X-Session-ID`" + `, on a kept connection.
+- P2, latency: ` + "`kubectl exec`" + ` is a WebSocket through API server and kubelet, with
+  client-go, running ` + "`true`" + ` in the same container. 20 calls and 2 execs a round.
+- P2, rate: eight sessions, one client each, one call after the other, in slices of
+  2 s. The peer is a server of the same SDK, stateless and else with its defaults,
+  in a process of its own on the same machine, with a tool that does nothing.
+- P3: the agent in its pod, spoken to without the gateway, a signed token for each
+  request as always. The peer is Go's ` + "`exec.Command(\"/bin/true\").Run()`" + `.
+- P5: a Sandbox is created and its ` + "`bash`" + ` called at once; the clock stops at the
+  result. The peer is a pod with the very spec that Berth made, created by hand; the
+  clock stops when a watch sees it Ready. Images are on the node. Each is gone
+  before the next starts.
+`
+
+// page is docs/performance.md.
+func page(machine, server string, results []result) []byte {
+	var out bytes.Buffer
+	out.WriteString(intro)
+	fmt.Fprintf(&out, "Machine: %s. Kubernetes %s.\n\n", machine, server)
+	out.WriteString("| | measure | ratio | goal | | Berth, p50 | peer, p50 |\n|---|---|---|---|---|---|---|\n")
+	for _, r := range results {
+		verdict := "met"
+		if !r.OK {
+			verdict = "**missed**"
+		}
+		fmt.Fprintf(&out, "| %s | %s | %.3g | %s | %s | %s | %s |\n",
+			r.ID, r.Measure, r.Value, r.Goal, verdict, r.ours, r.theirs)
+	}
+	out.WriteString(method)
+	return out.Bytes()
+}
+
+// machine describes what the run was made on: processors, memory, kernel.
+func machine() string {
+	return fmt.Sprintf("%d x %s, %s of memory, Linux %s", runtime.NumCPU(),
+		fieldOf("/proc/cpuinfo", "model name"), fieldOf("/proc/meminfo", "MemTotal"), firstLine("/proc/sys/kernel/osrelease"))
+}
+
+// fieldOf gives the value of the first line "name: value" of a file of /proc.
+func fieldOf(path, name string) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "unknown"
+	}
+	for line := range strings.Lines(string(content)) {
+		if key, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}
+
+func firstLine(path string) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "unknown"
+	}
+	line, _, _ := strings.Cut(string(content), "\n")
+	return line
+}

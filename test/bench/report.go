@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+)
+
+// row is one measure as bench.json has it.
+type row struct {
+	// ID is the measure's in the list of goals, P1 to P8; it may repeat.
+	ID string `json:"id"`
+	// Measure says in words what Value is the ratio of.
+	Measure string  `json:"measure"`
+	Value   float64 `json:"value"`
+	// Goal is a comparison with a number, such as "<= 0.8".
+	Goal string `json:"goal"`
+	OK   bool   `json:"ok"`
+}
+
+// result is a row with the figures behind the ratio, for the page.
+type result struct {
+	row
+	ours, theirs string
+}
+
+// ratioOfMedians compares two sets of samples; the goal is an upper bound.
+func ratioOfMedians(id, ours, theirs string, goal float64, a, b samples) result {
+	value := a.percentile(50).Seconds() / b.percentile(50).Seconds()
+	return result{
+		row: row{
+			ID: id, Measure: ours + ", against " + theirs,
+			Value: value, Goal: fmt.Sprintf("<= %g", goal), OK: value <= goal,
+		},
+		ours: a.summary(), theirs: b.summary(),
+	}
+}
+
+func (s samples) summary() string {
+	return fmt.Sprintf("%s (p99 %s, n = %d)", milliseconds(s.percentile(50)), milliseconds(s.percentile(99)), len(s))
+}
+
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.3g ms", d.Seconds()*1000)
+}
+
+// line is the result for the terminal.
+func (r result) line() string {
+	verdict := "ok"
+	if !r.OK {
+		verdict = "MISSED"
+	}
+	return fmt.Sprintf("%s  %-6s  %.4f  (goal %s)  %s\n            %s against %s", r.ID, verdict, r.Value, r.Goal, r.Measure, r.ours, r.theirs)
+}
+
+func writeReports(options options, b *bench, results []result) error {
+	rows := make([]row, 0, len(results))
+	for _, r := range results {
+		rows = append(rows, r.row)
+	}
+	encoded, err := encode(rows)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(options.json, encoded, 0o644); err != nil {
+		return err
+	}
+	version, err := b.ServerVersion()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(options.page, page(machine(), version, results), 0o644)
+}
+
+// encode gives one row per line and leaves < and > as they are.
+func encode(rows []row) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(rows)
+	return out.Bytes(), err
+}
