@@ -1,0 +1,169 @@
+// Package build makes the catalog's images as docker-archive tars, which
+// `ctr images import`, `docker load` and `kind load image-archive` take.
+package build
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/berth-dev/berth/hack/image/catalog"
+	"github.com/berth-dev/berth/hack/image/debian"
+	"github.com/berth-dev/berth/hack/image/layer"
+)
+
+// format is part of every image's inputs: raise it when the same inputs begin to
+// make another image.
+const format = 1
+
+// Epoch is the time that images and their files carry, so that equal inputs make
+// equal bytes.
+var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Builder makes images from the checkout at Source into the directory Out.
+type Builder struct {
+	Source, Out string
+	Version     string
+	Debian      debian.Builder
+}
+
+// Result is an image's tar.
+type Result struct {
+	Ref, Path string
+	Size      int64 // bytes
+	Unchanged bool  // the tar was there, made from the same inputs
+}
+
+// Image makes one image, unless its tar is there and was made from the same inputs.
+func (b Builder) Image(ctx context.Context, image catalog.Image) (Result, error) {
+	sources, err := b.sources(ctx, image)
+	if err != nil {
+		return Result{}, fmt.Errorf("image %s: %w", image.Name, err)
+	}
+	inputs, err := b.inputs(image, sources)
+	if err != nil {
+		return Result{}, fmt.Errorf("image %s: %w", image.Name, err)
+	}
+	result := Result{
+		Ref:  catalog.Repository + "/" + image.Name + ":" + b.Version,
+		Path: filepath.Join(b.Out, image.Name+".tar"),
+	}
+	stamp := filepath.Join(b.Out, "."+image.Name+".inputs")
+	result.Unchanged, err = unchanged(result.Path, stamp, inputs)
+	if err != nil {
+		return Result{}, fmt.Errorf("image %s: %w", image.Name, err)
+	}
+	if !result.Unchanged {
+		err := b.write(result, image, sources)
+		if err == nil {
+			err = os.WriteFile(stamp, []byte(inputs), 0o644)
+		}
+		if err != nil {
+			return Result{}, fmt.Errorf("image %s: %w", image.Name, err)
+		}
+	}
+	info, err := os.Stat(result.Path)
+	if err != nil {
+		return Result{}, err
+	}
+	result.Size = info.Size()
+	return result, nil
+}
+
+// sources gives the image's layers in order, once all that they need is built.
+func (b Builder) sources(ctx context.Context, image catalog.Image) ([]layer.Source, error) {
+	var sources []layer.Source
+	if image.Base != "" {
+		source, err := b.fromStage(ctx, catalog.Copy{Stage: image.Base, Source: "/", Target: "/"})
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, source)
+	}
+	for _, c := range image.Copies {
+		if c.Stage == "" {
+			sources = append(sources, layer.File{Path: filepath.Join(b.Source, c.Source), Target: c.Target})
+			continue
+		}
+		source, err := b.fromStage(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, source)
+	}
+	return sources, nil
+}
+
+func (b Builder) fromStage(ctx context.Context, c catalog.Copy) (layer.Source, error) {
+	for _, binary := range catalog.Binaries {
+		if binary.Stage == c.Stage && binary.Output == c.Source {
+			file, err := b.compile(ctx, binary)
+			return layer.File{Path: file, Target: c.Target}, err
+		}
+	}
+	for _, root := range catalog.Roots {
+		if root.Stage == c.Stage && c.Target == "/" {
+			tree, err := b.Debian.Root(ctx, root)
+			return layer.Tree{Tar: tree.Tar, TarDigest: tree.Digest, Dir: c.Source}, err
+		}
+	}
+	return nil, fmt.Errorf("no stage %s makes %s for %s; see hack/image/catalog", c.Stage, c.Source, c.Target)
+}
+
+// compile leaves the program below Out, where `go build` finds it up to date next time.
+func (b Builder) compile(ctx context.Context, binary catalog.Binary) (string, error) {
+	file, err := filepath.Abs(filepath.Join(b.Out, "bin", path.Base(binary.Output)))
+	if err != nil {
+		return "", err
+	}
+	args := append([]string{"build"}, catalog.GoFlags(b.Version)...)
+	cmd := exec.CommandContext(ctx, "go", append(args, "-o", file, binary.Package)...)
+	cmd.Dir = b.Source
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH, "GOFLAGS=", "GOWORK=off")
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("go build %s: %w\n%s", binary.Package, err, strings.TrimSpace(said.String()))
+	}
+	return file, nil
+}
+
+// inputs is a hash of all that decides the image's bytes.
+func (b Builder) inputs(image catalog.Image, sources []layer.Source) (string, error) {
+	parts := []any{format, image, b.Version, Epoch.Unix(), runtime.GOARCH, runtime.Version()}
+	for _, source := range sources {
+		digest, err := source.Digest()
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, digest)
+	}
+	data, err := json.Marshal(parts)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func unchanged(tar, stamp, inputs string) (bool, error) {
+	last, stampErr := os.ReadFile(stamp)
+	_, tarErr := os.Stat(tar)
+	err := errors.Join(stampErr, tarErr)
+	if errors.Is(stampErr, fs.ErrNotExist) || errors.Is(tarErr, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && string(last) == inputs, err
+}
