@@ -83,6 +83,22 @@ func downCommand() *cobra.Command {
 	})
 }
 
+func statusCommand() *cobra.Command {
+	var f clusterFlag
+	return f.bind(&cobra.Command{
+		Use:   "status",
+		Short: "Print what runs and how it is; fails unless all of it is well",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := cluster.Open(f.name)
+			if err != nil {
+				return err
+			}
+			return c.Status(cmd.Context(), os.Stdout)
+		},
+	})
+}
+
 func loadImageCommand() *cobra.Command {
 	var f clusterFlag
 	return f.bind(&cobra.Command{

@@ -23,7 +23,7 @@ func Execute(args []string) int {
 		SilenceErrors: true,
 	}
 	root.AddCommand(buildCommand(), assetsCommand(), pathCommand())
-	root.AddCommand(upCommand(), downCommand(), loadImageCommand(), kubeconfigCommand(), execCommand(), superviseCommand())
+	root.AddCommand(upCommand(), downCommand(), statusCommand(), loadImageCommand(), kubeconfigCommand(), execCommand(), superviseCommand())
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {

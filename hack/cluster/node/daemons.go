@@ -121,6 +121,7 @@ func (s Spec) controllerManagerArgs() []string {
 		"--kubeconfig=" + s.Kubeconfig("kube-controller-manager"),
 		"--service-account-private-key-file=" + s.PKI("service-account.key"), "--root-ca-file=" + s.PKI("ca.crt"),
 		"--cluster-signing-cert-file=" + s.PKI("ca.crt"), "--cluster-signing-key-file=" + s.PKI("ca.key"),
+		"--flex-volume-plugin-dir=" + s.File("volume-plugins"),
 		"--use-service-account-credentials=true", "--allocate-node-cidrs=false", "--leader-elect=false",
 		"--kube-api-qps=400", "--kube-api-burst=800",
 	}
