@@ -76,9 +76,13 @@ func buildImages(ctx context.Context, args []string, out, log io.Writer) error {
 	if *dir == "" {
 		*dir = filepath.Join(source, "dist", "images")
 	}
+	roots := debian.Builder{Cache: cache, Epoch: build.Epoch, Log: log}
+	if *refresh {
+		roots.Since = time.Now()
+	}
 	builder := build.Builder{
 		Source: source, Out: *dir, Version: *version,
-		Debian: debian.Builder{Cache: cache, Epoch: build.Epoch, Refresh: *refresh, Log: log},
+		Debian: roots,
 	}
 	for _, image := range images {
 		if err := buildImage(ctx, builder, image, out); err != nil {

@@ -36,7 +36,12 @@ var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 type Builder struct {
 	Source, Out string
 	Version     string
-	Debian      debian.Builder
+	Debian      Roots
+}
+
+// Roots makes Debian roots; a debian.Builder does.
+type Roots interface {
+	Root(context.Context, catalog.Root) (debian.Tree, error)
 }
 
 // Result is an image's tar.

@@ -51,10 +51,13 @@ type Builder struct {
 	Cache string
 	// Epoch is the latest time that a file of a root may carry.
 	Epoch time.Time
-	// Refresh takes today's packages in place of a cached root.
-	Refresh bool
-	// Log gets what the tools say while they work.
+	// Since is the time before which a cached root is too old, zero for never.
+	Since time.Time
+	// Log is told what takes time.
 	Log io.Writer
+
+	// tools makes sure that mmdebstrap is there; nil installs it when it isn't.
+	tools func(context.Context, io.Writer) error
 }
 
 // Tree is a root as a tar, and the SHA-256 of that tar in hexadecimal.
@@ -85,11 +88,8 @@ func (b Builder) Root(ctx context.Context, root catalog.Root) (Tree, error) {
 	defer unlock()
 
 	entry := filepath.Join(dir, root.Stage+"-"+key[:16])
-	if !b.Refresh {
-		tree, err := cached(entry)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return tree, err
-		}
+	if tree, err := b.cached(entry); !errors.Is(err, fs.ErrNotExist) {
+		return tree, err
 	}
 	made, err := b.make(ctx, dir, root, script)
 	if err != nil {
@@ -98,7 +98,7 @@ func (b Builder) Root(ctx context.Context, root catalog.Root) (Tree, error) {
 	if err := errors.Join(os.RemoveAll(entry), os.Rename(made, entry)); err != nil {
 		return Tree{}, errors.Join(fmt.Errorf("caching the Debian root %s: %w", root.Stage, err), os.RemoveAll(made))
 	}
-	return cached(entry)
+	return b.cached(entry)
 }
 
 // recipe is a hash of all that decides what a root holds, but for the state of
@@ -112,26 +112,39 @@ func (b Builder) recipe(root catalog.Root, script []byte) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-func cached(entry string) (Tree, error) {
-	digest, err := os.ReadFile(filepath.Join(entry, "digest"))
+// cached gives the root at entry, or fs.ErrNotExist when none is there that is new enough.
+func (b Builder) cached(entry string) (Tree, error) {
+	file := filepath.Join(entry, "digest")
+	info, err := os.Stat(file)
 	if err != nil {
 		return Tree{}, fmt.Errorf("looking up a cached Debian root: %w", err)
+	}
+	if info.ModTime().Before(b.Since) {
+		return Tree{}, fmt.Errorf("the cached Debian root of %s is too old: %w", info.ModTime(), fs.ErrNotExist)
+	}
+	digest, err := os.ReadFile(file)
+	if err != nil {
+		return Tree{}, fmt.Errorf("reading a cached Debian root: %w", err)
 	}
 	return Tree{Tar: filepath.Join(entry, "root.tar"), Digest: string(digest)}, nil
 }
 
 // make runs mmdebstrap and returns a new directory below dir with root.tar and digest.
 func (b Builder) make(ctx context.Context, dir string, root catalog.Root, script []byte) (made string, err error) {
-	if err := ensureTools(ctx, b.Log); err != nil {
+	tools := b.tools
+	if tools == nil {
+		tools = ensureTools
+	}
+	if err := tools(ctx, b.Log); err != nil {
 		return "", err
 	}
-	made, err = os.MkdirTemp(dir, ".new-")
+	work, err := os.MkdirTemp(dir, ".new-")
 	if err != nil {
 		return "", err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(made))
+			err = errors.Join(err, os.RemoveAll(work))
 		}
 	}()
 	// Not in the cache: mmdebstrap's hook may be another user, who can't look into a home.
@@ -145,9 +158,15 @@ func (b Builder) make(ctx context.Context, dir string, root catalog.Root, script
 		return "", err
 	}
 
-	tar, err := os.Create(filepath.Join(made, "root.tar"))
+	fmt.Fprintf(b.Log, "Making the Debian root %s (%s)\n", root.Stage, strings.Join(root.Packages, " "))
+	return work, b.run(ctx, work, root, hook)
+}
+
+// run has mmdebstrap write dir/root.tar, and puts the tar's digest beside it.
+func (b Builder) run(ctx context.Context, dir string, root catalog.Root, hook string) error {
+	tar, err := os.Create(filepath.Join(dir, "root.tar"))
 	if err != nil {
-		return "", err
+		return err
 	}
 	sum := sha256.New()
 	cmd := exec.CommandContext(ctx, "mmdebstrap", mmdebstrapArgs(root, hook)...)
@@ -158,12 +177,11 @@ func (b Builder) make(ctx context.Context, dir string, root catalog.Root, script
 	cmd.Stdout = io.MultiWriter(tar, sum)
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	fmt.Fprintf(b.Log, "Making the Debian root %s (%s)\n", root.Stage, strings.Join(root.Packages, " "))
 	runErr := cmd.Run()
 	if err := errors.Join(runErr, tar.Close()); err != nil {
-		return "", fmt.Errorf("mmdebstrap: %w; it said:\n%s", err, said.String())
+		return fmt.Errorf("mmdebstrap: %w; it said:\n%s", err, said.String())
 	}
-	return made, os.WriteFile(filepath.Join(made, "digest"), []byte(hex.EncodeToString(sum.Sum(nil))), 0o644)
+	return os.WriteFile(filepath.Join(dir, "digest"), []byte(hex.EncodeToString(sum.Sum(nil))), 0o644)
 }
 
 func mmdebstrapArgs(root catalog.Root, hook string) []string {
