@@ -1,5 +1,3 @@
-# syntax=docker/dockerfile:1
-#
 # All of Berth's images, one target each:
 #
 #   docker build --target controller --build-arg VERSION=v0.1.0 -t ghcr.io/berth-dev/controller:v0.1.0 .
@@ -20,7 +18,7 @@ COPY . .
 ARG VERSION=dev
 ARG TARGETOS
 ARG TARGETARCH
-ENV CGO_ENABLED=0 GOTOOLCHAIN=local
+ENV CGO_ENABLED=0
 
 FROM build AS controller-build
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION" -o /out/berth-controller ./cmd/controller

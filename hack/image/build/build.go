@@ -136,7 +136,8 @@ func (b Builder) compile(ctx context.Context, binary catalog.Binary) (string, er
 	args := append([]string{"build"}, catalog.GoFlags(b.Version)...)
 	cmd := exec.CommandContext(ctx, "go", append(args, "-o", file, binary.Package)...)
 	cmd.Dir = b.Source
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH, "GOFLAGS=", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+runtime.GOARCH, "GOFLAGS=", "GOWORK=off")
+	cmd.Env = append(cmd.Env, catalog.GoEnv...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Run(); err != nil {

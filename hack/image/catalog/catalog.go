@@ -60,6 +60,9 @@ const (
 	apache      = "Apache-2.0"
 )
 
+// GoEnv is the environment of `go build` that decides what a program's bytes are.
+var GoEnv = []string{"CGO_ENABLED=0"}
+
 // Binaries lists the stages that build Go programs.
 var Binaries = []Binary{
 	{Stage: "controller-build", Package: "./cmd/controller", Output: "/out/berth-controller"},

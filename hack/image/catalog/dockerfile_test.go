@@ -24,7 +24,7 @@ type stage struct {
 	Entrypoint []string
 	Cmd        []string
 	Labels     map[string]string
-	// Other is what hack/image can't do, so the catalog never has it.
+	// Other is what has no counterpart in hack/image.
 	Other []string
 }
 
@@ -33,16 +33,23 @@ const (
 	testVersion    = "v1.2.3"
 	// debianImage is the image whose packages mmdebstrap's variant minbase gives.
 	debianImage = "debian:bookworm-slim"
-	goBuild     = "build" // the stage that the programs' stages start from
+	goImage     = "golang:1.26.8-bookworm"
 )
 
 // fromCatalog gives the stages that the catalog describes.
 func fromCatalog() map[string]stage {
-	stages := map[string]stage{}
+	stages := map[string]stage{
+		// hack/image compiles in the checkout; this stage brings it to the compiler.
+		"build": {
+			Base: goImage, Workdir: "/src", Env: GoEnv, Runs: []string{"go mod download"},
+			Copies: []Copy{{Source: "go.mod", Target: "./"}, {Source: "go.sum", Target: "./"}, {Source: ".", Target: "."}},
+			Other:  []string{"TARGETOS", "TARGETARCH"},
+		},
+	}
 	for _, b := range Binaries {
 		flags := GoFlags("$VERSION")
 		flags[len(flags)-1] = `"` + flags[len(flags)-1] + `"`
-		stages[b.Stage] = stage{Base: goBuild, Runs: []string{fmt.Sprintf(
+		stages[b.Stage] = stage{Base: "build", Runs: []string{fmt.Sprintf(
 			"GOOS=$TARGETOS GOARCH=$TARGETARCH go build %s -o %s %s", strings.Join(flags, " "), b.Output, b.Package)}}
 	}
 	for _, r := range Roots {
@@ -63,8 +70,7 @@ func fromCatalog() map[string]stage {
 	return stages
 }
 
-// fromDockerfile gives the stages of a Dockerfile, but for the one that only
-// fetches sources for the programs' stages.
+// fromDockerfile gives the stages of a Dockerfile.
 func fromDockerfile(text string) (map[string]stage, error) {
 	parsed, err := parser.Parse(strings.NewReader(text))
 	if err != nil {
@@ -78,9 +84,6 @@ func fromDockerfile(text string) (map[string]stage, error) {
 	words := shell.NewLex('\\')
 	stages := map[string]stage{}
 	for _, s := range all {
-		if s.Name == goBuild {
-			continue
-		}
 		base, _, err := words.ProcessWord(s.BaseName, args)
 		if err != nil {
 			return nil, err
@@ -138,20 +141,30 @@ func (s *stage) add(command instructions.Command) error {
 	case *instructions.WorkdirCommand:
 		s.Workdir = c.Path
 	case *instructions.EntrypointCommand:
-		s.Entrypoint = c.CmdLine
+		s.Entrypoint = execForm(c.ShellDependantCmdLine)
 	case *instructions.CmdCommand:
-		s.Cmd = c.CmdLine
+		s.Cmd = execForm(c.ShellDependantCmdLine)
 	case *instructions.ArgCommand:
-		// Only VERSION has a meaning in hack/image.
 		for _, arg := range c.Args {
-			if arg.Key != "VERSION" || arg.ValueString() != "dev" {
-				s.Other = append(s.Other, arg.String())
+			switch {
+			case arg.Value == nil:
+				s.Other = append(s.Other, arg.Key)
+			case arg.Key != "VERSION" || *arg.Value != "dev":
+				s.Other = append(s.Other, arg.Key+"="+*arg.Value)
 			}
 		}
 	default:
 		s.Other = append(s.Other, fmt.Sprint(command))
 	}
 	return nil
+}
+
+// execForm is what the container is told to run: a command in shell form runs in a shell.
+func execForm(line instructions.ShellDependantCmdLine) []string {
+	if line.PrependShell {
+		return append([]string{"/bin/sh", "-c"}, line.CmdLine...)
+	}
+	return line.CmdLine
 }
 
 // difference tells where a Dockerfile and the catalog part, "" for nowhere.
@@ -194,6 +207,7 @@ func TestComparisonSeesADockerfileEditedAlone(t *testing.T) {
 		"another user":             {"USER 65532:65532", "USER 0:0"},
 		"no user":                  {"USER 1000:1000\n", ""},
 		"another entry point":      {`ENTRYPOINT ["/berth-agent"]`, `ENTRYPOINT ["/berth-agent", "serve"]`},
+		"an entry point by shell":  {`ENTRYPOINT ["/berth-agent"]`, "ENTRYPOINT /berth-agent"},
 		"another command":          {`CMD ["/bin/bash"]`, `CMD ["/bin/sh"]`},
 		"another directory":        {"WORKDIR /workspace", "WORKDIR /home"},
 		"another environment":      {"ENV LANG=C.UTF-8", "ENV LANG=C"},
@@ -204,6 +218,8 @@ func TestComparisonSeesADockerfileEditedAlone(t *testing.T) {
 		"another script":           {"sh /mnt/sandbox.sh /", "sh /mnt/sandbox.sh / && rm -rf /usr/share"},
 		"another base":             {"debian:bookworm-slim", "debian:trixie-slim"},
 		"other compiler flags":     {"-trimpath ", ""},
+		"C in programs":            {"CGO_ENABLED=0", "CGO_ENABLED=1"},
+		"another Go":               {"golang:1.26.8-bookworm", "golang:1.27.0-bookworm"},
 		"another program":          {"./cmd/gateway\n", "./cmd/controller\n"},
 		"an instruction more":      {"FROM scratch AS agent\n", "FROM scratch AS agent\nVOLUME /data\n"},
 		"a target more":            {"FROM scratch AS agent\n", "FROM scratch AS extra\nFROM scratch AS agent\n"},
