@@ -1,0 +1,83 @@
+package networkpolicy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	applynetworkingv1 "k8s.io/client-go/applyconfigurations/networking/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-dev/berth/api/v1alpha1"
+)
+
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
+
+// fieldOwner is the controller's name in server-side apply.
+const fieldOwner = client.FieldOwner("berth-controller")
+
+// Keeper knows which policies should be there and puts them there.
+type Keeper struct {
+	client  client.Client
+	options Options
+}
+
+// NewKeeper gives a Keeper that reads through the client's cache.
+func NewKeeper(c client.Client, options Options) *Keeper {
+	return &Keeper{client: c, options: options}
+}
+
+// Missing lists the policies that a pod of that class needs and that are not
+// there as they should be. It only reads.
+func (k *Keeper) Missing(ctx context.Context, namespace string, class v1alpha1.EgressClass) ([]*networkingv1.NetworkPolicy, error) {
+	wanted := []*networkingv1.NetworkPolicy{Baseline(namespace, k.options)}
+	if additive := ForClass(namespace, class, k.options); additive != nil {
+		wanted = append(wanted, additive)
+	}
+	var missing []*networkingv1.NetworkPolicy
+	for _, policy := range wanted {
+		current, err := k.Current(ctx, policy)
+		if err != nil {
+			return nil, err
+		}
+		if !current {
+			missing = append(missing, policy)
+		}
+	}
+	return missing, nil
+}
+
+// Current tells whether the policy is stored as it is wanted.
+func (k *Keeper) Current(ctx context.Context, wanted *networkingv1.NetworkPolicy) (bool, error) {
+	stored := &networkingv1.NetworkPolicy{}
+	err := k.client.Get(ctx, client.ObjectKeyFromObject(wanted), stored)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read NetworkPolicy %s/%s: %w", wanted.Namespace, wanted.Name, err)
+	}
+	return stored.DeletionTimestamp.IsZero() &&
+		equality.Semantic.DeepEqual(stored.Spec, wanted.Spec) &&
+		equality.Semantic.DeepDerivative(wanted.Labels, stored.Labels) &&
+		equality.Semantic.DeepDerivative(wanted.OwnerReferences, stored.OwnerReferences), nil
+}
+
+// Apply writes the policy by server-side apply, taking back fields that others changed.
+func (k *Keeper) Apply(ctx context.Context, policy *networkingv1.NetworkPolicy) error {
+	configuration := &applynetworkingv1.NetworkPolicyApplyConfiguration{}
+	data, err := json.Marshal(policy)
+	if err == nil {
+		err = json.Unmarshal(data, configuration)
+	}
+	if err == nil {
+		err = k.client.Apply(ctx, configuration, fieldOwner, client.ForceOwnership)
+	}
+	if err != nil {
+		return fmt.Errorf("apply NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
+	}
+	return nil
+}
