@@ -25,6 +25,8 @@ const (
 	SystemNamespace = "berth-system"
 	// SigningKeySecret holds the keys that requests to agents are signed with.
 	SigningKeySecret = "berth-signing-key"
+	// NameLabel, on a component's pods, is its name: berth-controller, berth-gateway.
+	NameLabel = "app.kubernetes.io/name"
 	// GatewayPort is the port of a gateway's pod that callers use.
 	GatewayPort = 8080
 )
