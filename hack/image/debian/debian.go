@@ -178,7 +178,13 @@ func (b Builder) run(ctx context.Context, dir string, root catalog.Root, hook st
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	runErr := cmd.Run()
+	if ctx.Err() != nil {
+		return errors.Join(fmt.Errorf("interrupted: %w", ctx.Err()), tar.Close())
+	}
 	if err := errors.Join(runErr, tar.Close()); err != nil {
+		if os.Geteuid() != 0 {
+			err = fmt.Errorf("%w (without root it needs user namespaces and your name in /etc/subuid and /etc/subgid)", err)
+		}
 		return fmt.Errorf("mmdebstrap: %w; it said:\n%s", err, said.String())
 	}
 	return os.WriteFile(filepath.Join(dir, "digest"), []byte(hex.EncodeToString(sum.Sum(nil))), 0o644)

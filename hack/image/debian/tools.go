@@ -23,12 +23,16 @@ func ensureTools(ctx context.Context, log io.Writer) error {
 	if _, err := os.Stat(keyring); err != nil {
 		missing = append(missing, "debian-archive-keyring")
 	}
+	root := os.Geteuid() == 0
+	if _, err := exec.LookPath("newuidmap"); err != nil && !root {
+		missing = append(missing, "uidmap")
+	}
 	if len(missing) == 0 {
 		return nil
 	}
 	packages := strings.Join(missing, " ")
 	_, noApt := exec.LookPath("apt-get")
-	if noApt != nil || os.Geteuid() != 0 {
+	if noApt != nil || !root {
 		return fmt.Errorf("missing %s: run `apt-get install %s` as root on Debian or Ubuntu, or build the Dockerfile's target with a container engine", packages, packages)
 	}
 	fmt.Fprintf(log, "Installing %s\n", packages)
