@@ -1,0 +1,90 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/sandbox-agent/client"
+)
+
+// Default and largest time of a command, in seconds, where the template is silent.
+const (
+	defaultTimeout = client.DefaultCommandTimeout
+	maxTimeout     = client.MaxCommandTimeout
+)
+
+// Timeout is how long a command may run that asks for so many seconds: the
+// session's default for none, its maximum for more.
+func Timeout(seconds int, limits client.Limits) time.Duration {
+	ceiling := limits.CommandTimeoutMax
+	if ceiling <= 0 {
+		ceiling = max(maxTimeout, limits.CommandTimeoutDefault)
+	}
+	if seconds <= 0 {
+		seconds = limits.CommandTimeoutDefault
+		if seconds <= 0 {
+			seconds = defaultTimeout
+		}
+	}
+	return time.Duration(min(seconds, ceiling)) * time.Second
+}
+
+// Command is what a session's shell is asked to run.
+type Command struct {
+	Source string
+	// Timeout, in seconds, and MaxOutputBytes are what the caller asked for: 0 and
+	// less is nothing.
+	Timeout        int
+	MaxOutputBytes int
+}
+
+// Exec runs a command in the session's shell.
+func (d *Dispatcher) Exec(ctx context.Context, req session.Request, command Command) (*client.ExecResult, error) {
+	var result *client.ExecResult
+	notice, err := d.call(ctx, req, func(ctx context.Context, rec *session.Record) (err error) {
+		timeout := Timeout(command.Timeout, rec.Limits)
+		result, err = d.agent.Exec(ctx, rec.Pod(), client.ExecRequest{
+			Command:        command.Source,
+			Timeout:        timeout.Seconds(),
+			MaxOutputBytes: max(command.MaxOutputBytes, 0),
+		}, timeout)
+		return err
+	})
+	if err != nil {
+		return nil, withNotice(err, notice)
+	}
+	result.Notice = joinNotices(notice, result.Notice)
+	return result, nil
+}
+
+// Export takes a file out of the session's workspace. The notice says what the
+// session lost before this call.
+func (d *Dispatcher) Export(ctx context.Context, req session.Request, path string) (_ *client.Artifact, notice string, err error) {
+	var artifact *client.Artifact
+	notice, err = d.call(ctx, req, func(ctx context.Context, rec *session.Record) (err error) {
+		artifact, err = d.agent.Export(ctx, rec.Pod(), path)
+		return err
+	})
+	if err != nil {
+		return nil, "", withNotice(err, notice)
+	}
+	return artifact, notice, nil
+}
+
+// withNotice adds what was lost to an error: a missing file is clearer then.
+func withNotice(err error, notice string) error {
+	if notice == "" {
+		return err
+	}
+	return &AgentError{err.Error() + "; " + notice, err}
+}
+
+// joinNotices keeps the gateway's notice, about the pod, before the agent's,
+// about the shell.
+func joinNotices(pod, shell string) string {
+	if pod == "" || shell == "" {
+		return pod + shell
+	}
+	return pod + "; " + shell
+}

@@ -1,0 +1,129 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/sandbox-agent/client"
+)
+
+// Why a call under way was given up.
+var (
+	errEnded    = errors.New("the session was deleted while the call ran")
+	errReplaced = errors.New("the session's pod was replaced while the call ran")
+)
+
+// notFoundError keeps an agent's words for a file that is missing, and is
+// ErrNoArtifact for an artifact that is.
+type notFoundError struct{ refusal *client.Error }
+
+func (e *notFoundError) Error() string { return e.refusal.Message }
+
+func (e *notFoundError) Is(target error) bool { return target == ErrNoArtifact }
+
+func (e *notFoundError) Unwrap() error { return e.refusal }
+
+// causeWait is how long a broken call waits for the cluster to tell why.
+const causeWait = 2 * time.Second
+
+// AgentError is a call that an agent did not answer well. Its text is for the
+// session's own caller: it names no address and no pod. The error below it is
+// for the log.
+type AgentError struct {
+	Text string
+	Err  error
+}
+
+func (e *AgentError) Error() string { return e.Text }
+
+func (e *AgentError) Unwrap() error { return e.Err }
+
+// explain makes an error for the caller, logs the original and notes what went
+// wrong.
+func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error) error {
+	var refusal *client.Error
+	switch {
+	case errors.Is(err, ErrLarge):
+		return err
+	case errors.Is(err, client.ErrNotFound) && errors.As(err, &refusal):
+		return &notFoundError{refusal}
+	case errors.Is(err, errEnded):
+		return &AgentError{errEnded.Error(), err}
+	case errors.Is(err, errReplaced):
+		return &AgentError{errReplaced.Error() + d.cause(ctx, rec, err), err}
+	case errors.Is(ctx.Err(), context.Canceled):
+		return &AgentError{"the call was cancelled", err}
+	case errors.Is(err, client.ErrUnauthorized):
+		d.log.Warn("Agent refused the gateway's token", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "keyID", rec.KeyID, "error", err)
+		return &AgentError{"the sandbox's agent refused the gateway's token; nothing was run", err}
+	case errors.As(err, &refusal):
+		return &AgentError{refusal.Message, err}
+	case errors.Is(err, client.ErrNotSent):
+		d.log.Warn("Agent was not reached", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
+		return &AgentError{"the sandbox could not be reached; nothing was run" + d.cause(ctx, rec, err), err}
+	case errors.Is(err, client.ErrBadAnswer):
+		d.observe(TroubleBadAnswer)
+		d.log.Warn("Agent gave a bad answer", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
+		return &AgentError{"the sandbox's agent gave an answer that can't be used", err}
+	case errors.Is(err, context.DeadlineExceeded):
+		d.observe(TroubleTimeout)
+		return &AgentError{"the sandbox's agent gave no answer in time; the command may have run", err}
+	default:
+		d.observe(TroubleLost)
+		d.records.Suspect(rec)
+		d.log.Warn("Connection to agent was lost", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
+		return &AgentError{"the connection to the sandbox was lost; what was asked may have run" + d.cause(ctx, rec, err), err}
+	}
+}
+
+// cause waits a moment for the cluster to say what happened to rec's pod, and
+// returns it as the end of a sentence; empty if it says nothing.
+func (d *Dispatcher) cause(ctx context.Context, rec *session.Record, err error) string {
+	if ctx.Err() != nil || !d.changes(ctx, rec, causeWait) {
+		return ""
+	}
+	now, ok := d.records.Get(rec.Key)
+	switch {
+	case !ok || now.UID != rec.UID:
+		return ": the session was deleted"
+	case now.Termination != nil && (rec.Termination == nil || !now.Termination.Time.Equal(&rec.Termination.Time)):
+		return ": " + termination(now)
+	case !now.Ready && now.Reason != "":
+		return ": " + now.Reason + suffix(now.Message)
+	default:
+		return ""
+	}
+}
+
+// loss says what a session lost before its agent was told of it, or nothing
+// when this is its first pod and that pod's first start.
+func (d *Dispatcher) loss(rec *session.Record) string {
+	if now, ok := d.records.Get(rec.Key); ok && now.UID == rec.UID && now.PodUID == rec.PodUID {
+		rec = now // newer: how the previous one ended may have come meanwhile
+	}
+	switch {
+	case rec.PodGeneration > 1:
+		return fmt.Sprintf("the sandbox's pod was replaced (%s): shell state, processes, exports and all files outside persistent storage are gone", termination(rec))
+	case rec.Termination != nil:
+		return fmt.Sprintf("the sandbox's container was restarted (%s): shell state, processes and exports are gone, files in the workspace are kept", termination(rec))
+	default:
+		return ""
+	}
+}
+
+func termination(rec *session.Record) string {
+	if rec.Termination == nil {
+		return "cause unknown"
+	}
+	return rec.Termination.Reason + suffix(rec.Termination.Message)
+}
+
+func suffix(message string) string {
+	if message == "" {
+		return ""
+	}
+	return ": " + message
+}

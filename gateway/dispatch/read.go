@@ -1,0 +1,52 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/sandbox-agent/client"
+)
+
+// ErrNoArtifact is an artifact that is unknown, expired or gone with its pod.
+var ErrNoArtifact = errors.New("artifact not found")
+
+// ErrLarge is an artifact that is too large to be read at once.
+var ErrLarge = errors.New("artifact is too large to be read at once")
+
+// Content is an artifact's bytes, and what it was called at its export.
+type Content struct {
+	Name     string
+	MIMEType string
+	Data     []byte
+}
+
+// Read returns an artifact of at most limit bytes.
+func (d *Dispatcher) Read(ctx context.Context, req session.Request, id string, limit int64) (*Content, error) {
+	var content *Content
+	_, err := d.call(ctx, req, func(ctx context.Context, rec *session.Record) (err error) {
+		content, err = d.read(ctx, rec, id, limit)
+		return err
+	})
+	return content, err
+}
+
+func (d *Dispatcher) read(ctx context.Context, rec *session.Record, id string, limit int64) (*Content, error) {
+	// The budget is no bound here: a longer one is told apart from a bad answer,
+	// and its body is not read.
+	reading, err := d.agent.ReadArtifact(ctx, rec.Pod(), id, client.Span{}, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	defer reading.Body.Close()
+	if reading.Length > limit {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrLarge, reading.Length, limit)
+	}
+	data := make([]byte, reading.Length)
+	if _, err := io.ReadFull(reading.Body, data); err != nil {
+		return nil, fmt.Errorf("read artifact: %w", err)
+	}
+	return &Content{Name: reading.Name, MIMEType: reading.MIMEType, Data: data}, nil
+}

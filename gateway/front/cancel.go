@@ -1,0 +1,113 @@
+package front
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/berth-dev/berth/gateway/authn"
+	"github.com/berth-dev/berth/gateway/cancellation"
+	"github.com/berth-dev/berth/gateway/session"
+)
+
+// message is what cancellation reads of a JSON-RPC message.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+// Methods that end a call or are one without an end.
+const (
+	methodCancelled = "notifications/cancelled"
+	methodListen    = "subscriptions/listen"
+)
+
+// cancel ties a call to its HTTP request and to notifications/cancelled, and a
+// subscription, which would never end, to the gateway's own end.
+func (f *Front) cancel(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := readBody(r)
+		if err != nil {
+			f.refuseBody(w, err)
+			return
+		}
+		bodyRead(w)
+		startStream(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+
+		// A batch, and what is no JSON, has neither id nor method here: it is the
+		// SDK's to answer, and ends with its HTTP request.
+		var m message
+		_ = json.Unmarshal(body, &m)
+
+		ctx, end := r.Context(), context.CancelFunc(func() {})
+		if m.Method == methodListen {
+			ctx, end = until(ctx, f.Options.Draining)
+		}
+		defer end()
+
+		scope, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		if call, ok := callOf(r, m); ok {
+			if m.Method == methodCancelled {
+				f.Calls.Cancel(call)
+			} else {
+				defer f.Calls.Begin(call, cancel)()
+			}
+		}
+		next.ServeHTTP(w, r.WithContext(cancellation.WithScope(ctx, scope)))
+	})
+}
+
+// callOf names the call that m is, or that m cancels.
+func callOf(r *http.Request, m message) (cancellation.Call, bool) {
+	caller, ok := authn.FromContext(r.Context())
+	if !ok {
+		return cancellation.Call{}, false
+	}
+	id := m.ID
+	if m.Method == methodCancelled {
+		var params struct {
+			RequestID json.RawMessage `json:"requestId"`
+		}
+		_ = json.Unmarshal(m.Params, &params) // what is malformed names no call
+		id = params.RequestID
+	}
+	if len(id) == 0 {
+		return cancellation.Call{}, false
+	}
+	return cancellation.Call{Caller: caller.ID(), Session: r.Header.Get(session.Header), ID: string(id)}, true
+}
+
+// until returns a context that also ends when other does.
+func until(ctx, other context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(other, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// readBody reads a body of announced length in one allocation.
+func readBody(r *http.Request) ([]byte, error) {
+	if r.ContentLength > 0 {
+		body := make([]byte, r.ContentLength)
+		_, err := io.ReadFull(r.Body, body)
+		return body, err
+	}
+	return io.ReadAll(r.Body)
+}
+
+type streamKey struct{}
+
+func withStream(ctx context.Context, s *streamWriter) context.Context {
+	return context.WithValue(ctx, streamKey{}, s)
+}
+
+// startStream begins the keep-alive of a request that has been read.
+func startStream(ctx context.Context) {
+	if s, ok := ctx.Value(streamKey{}).(*streamWriter); ok {
+		s.start()
+	}
+}

@@ -1,0 +1,52 @@
+package front
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/berth-dev/berth/gateway/audit"
+	"github.com/berth-dev/berth/gateway/authn"
+	"github.com/berth-dev/berth/gateway/authz"
+	"github.com/berth-dev/berth/gateway/session"
+)
+
+// deleteSession ends a session: 204, also when there is none or it is another's.
+func (f *Front) deleteSession(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	call := audit.Call{Operation: "delete_session", Code: audit.CodeOK}
+	defer func() {
+		call.Duration = time.Since(start)
+		audit.Log(r.Context(), f.Log, &call)
+		f.Metrics.Call(call.Operation, call.Code, call.Duration, 0, 0)
+	}()
+	id := r.PathValue("id")
+	if !session.ValidID(id) {
+		call.Code = audit.CodeInvalid
+		refuse(w, http.StatusBadRequest, "invalid_session_id", "a session ID is 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit")
+		return
+	}
+	call.Session = id
+	caller, ok := authn.FromContext(r.Context())
+	if !ok {
+		call.Code = audit.CodeForbidden
+		refuse(w, http.StatusUnauthorized, "unauthenticated", authn.ErrUnauthenticated.Error())
+		return
+	}
+	call.Namespace = f.Namespaces.For(caller)
+	allowed, err := f.Authorizer.Allowed(r.Context(), caller, authz.Delete, call.Namespace, id)
+	if err == nil && !allowed {
+		call.Code = audit.CodeForbidden
+		refuse(w, http.StatusForbidden, "forbidden", session.ErrForbidden.Error())
+		return
+	}
+	if err == nil {
+		err = f.Sessions.End(r.Context(), session.Key{Namespace: call.Namespace, Name: id}, caller)
+	}
+	if err != nil {
+		call.Code = audit.CodeFailed
+		f.Log.ErrorContext(r.Context(), "Session could not be deleted", "namespace", call.Namespace, "session", id, "error", err)
+		refuse(w, http.StatusInternalServerError, "internal", "the session could not be deleted; try again")
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}

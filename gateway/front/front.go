@@ -1,0 +1,58 @@
+// Package front is the gateway's HTTP surface: what a request passes before it
+// reaches the MCP server, and the routes beside it.
+//
+// A request passes, in this order: limit (how long its body may be and take),
+// origin (which names and which web pages it may use), audit, authenticate,
+// keep-alive (silent calls survive proxies) and cancel (calls end with their
+// callers). Each is a file of its own.
+package front
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/berth-dev/berth/gateway/authn"
+	"github.com/berth-dev/berth/gateway/authz"
+	"github.com/berth-dev/berth/gateway/cancellation"
+	"github.com/berth-dev/berth/gateway/metrics"
+	"github.com/berth-dev/berth/gateway/session"
+)
+
+// Ender deletes sessions.
+type Ender interface {
+	End(ctx context.Context, key session.Key, caller *authn.Caller) error
+}
+
+// Options of the front.
+type Options struct {
+	// MaxBody bounds a request body, in bytes; BodyTimeout how long it may take.
+	MaxBody     int64
+	BodyTimeout time.Duration
+	Origins     Origins
+	KeepAlive   KeepAlive
+	// Draining ends when the gateway begins to shut down.
+	Draining context.Context
+}
+
+// Front holds what the routes need.
+type Front struct {
+	Authenticator authn.Authenticator
+	Authorizer    authz.Authorizer
+	Sessions      Ender
+	Namespaces    session.Namespaces
+	Calls         *cancellation.Registry
+	Metrics       *metrics.Metrics
+	Log           *slog.Logger
+	Options       Options
+}
+
+// Handler returns the routes: mcp at /mcp, and DELETE /sessions/{id}.
+func (f *Front) Handler(mcp http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", f.Options.KeepAlive.wrap(f.cancel(mcp)))
+	mux.HandleFunc("DELETE /sessions/{id...}", f.deleteSession)
+	mux.HandleFunc("DELETE /sessions", f.deleteSession)
+	return f.limit(f.origin(f.audit(f.authenticate(mux))))
+}

@@ -1,0 +1,113 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/berth-dev/berth/gateway/artifact"
+	"github.com/berth-dev/berth/gateway/audit"
+	"github.com/berth-dev/berth/gateway/authz"
+)
+
+const exportName = "export_artifact"
+
+// exportFailed begins the text of an export that failed.
+const exportFailed = "artifact export failed: "
+
+type exportIn struct {
+	Path string `json:"path"`
+}
+
+type exportOut struct {
+	Name     string `json:"name"`
+	MIMEType string `json:"mimeType"`
+	Size     int64  `json:"size"`
+	URI      string `json:"uri"`
+	SHA256   string `json:"sha256,omitempty"`
+	Notice   string `json:"notice,omitempty"`
+}
+
+func exportTool() *mcp.Tool {
+	return &mcp.Tool{
+		Name:        exportName,
+		Title:       "Export a file",
+		Description: "Take a file of the session's workspace as it is now, and get a resource URI under which its bytes can be read for 5 minutes, whatever happens to the file since.",
+		Annotations: &mcp.ToolAnnotations{Title: "Export a file", ReadOnlyHint: true, DestructiveHint: ptr(false), OpenWorldHint: ptr(false)},
+		InputSchema: &jsonschema.Schema{
+			Type: "object",
+			Properties: map[string]*jsonschema.Schema{
+				"path": {Type: "string", MinLength: ptr(1), Description: "A regular file, relative to the workspace or absolute inside it."},
+			},
+			Required:             []string{"path"},
+			AdditionalProperties: closed(),
+		},
+		OutputSchema: &jsonschema.Schema{
+			Type: "object",
+			Properties: map[string]*jsonschema.Schema{
+				"name":     {Type: "string"},
+				"mimeType": {Type: "string"},
+				"size":     {Type: "integer", Description: "Bytes."},
+				"uri":      {Type: "string", Description: "The resource to read."},
+				"sha256":   {Type: "string", Description: "Of the bytes, in hex, up to 8 MiB."},
+				"notice":   {Type: "string", Description: "What the session lost before this call, and why."},
+			},
+			PropertyOrder:        []string{"name", "mimeType", "size", "uri", "sha256", "notice"},
+			Required:             []string{"name", "mimeType", "size", "uri"},
+			AdditionalProperties: closed(),
+		},
+	}
+}
+
+// export takes a file. Its result holds none of its bytes.
+func (s *Server) export(ctx context.Context, req *mcp.CallToolRequest, in exportIn) (*mcp.CallToolResult, error) {
+	call := audit.FromContext(ctx)
+	target, err := s.request(ctx, req.Extra.Header)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.authorize(ctx, target, authz.Create); err != nil {
+		return failure(exportFailed + err.Error()), nil
+	}
+	taken, notice, err := s.Calls.Export(ctx, target, in.Path)
+	if err != nil {
+		call.Code = codeOf(ctx, err)
+		return failure(exportFailed + err.Error()), nil
+	}
+	handle := artifact.Handle{Key: target.Key, ID: taken.ID}
+	result := exportOut{
+		Name: taken.Name, MIMEType: taken.MIMEType, Size: taken.Size,
+		URI: handle.URI(), SHA256: taken.SHA256, Notice: notice,
+	}
+	out, err := encode(result)
+	if err != nil {
+		call.Code = audit.CodeFailed
+		return failure(exportFailed + err.Error()), nil
+	}
+	call.Code, call.OutBytes = audit.CodeOK, taken.Size
+	return &mcp.CallToolResult{
+		Content: []mcp.Content{
+			&mcp.TextContent{Text: describe(&result)},
+			&mcp.ResourceLink{URI: result.URI, Name: result.Name, MIMEType: result.MIMEType, Size: ptr(result.Size)},
+		},
+		StructuredContent: out,
+	}, nil
+}
+
+// describe says in words what the structured result says: some hosts show a
+// model one of the two only.
+func describe(r *exportOut) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Exported %q (%s, %d bytes", r.Name, r.MIMEType, r.Size)
+	if r.SHA256 != "" {
+		fmt.Fprintf(&b, ", SHA-256 %s", r.SHA256)
+	}
+	fmt.Fprintf(&b, ") as %s, readable for 5 minutes.", r.URI)
+	if r.Notice != "" {
+		fmt.Fprintf(&b, " Note: %s.", r.Notice)
+	}
+	return b.String()
+}

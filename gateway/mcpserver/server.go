@@ -1,0 +1,91 @@
+// Package mcpserver is what an agent sees of the gateway: the tools bash and
+// export_artifact, and the resources artifact://berth/{token}.
+//
+// The server is stateless and one for all: what a call needs comes with it, and
+// the session from the X-Session-ID header alone.
+//
+// A request passes, in this order: recover (a panic is one failed call), follow
+// (it ends with its caller), record (audit and metrics), gate (what was not
+// declared is not there), and the tool.
+package mcpserver
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/berth-dev/berth/gateway/artifact"
+	"github.com/berth-dev/berth/gateway/authz"
+	"github.com/berth-dev/berth/gateway/dispatch"
+	"github.com/berth-dev/berth/gateway/metrics"
+	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/sandbox-agent/client"
+)
+
+// Calls reaches the sessions' agents.
+type Calls interface {
+	Exec(ctx context.Context, req session.Request, command dispatch.Command) (*client.ExecResult, error)
+	Export(ctx context.Context, req session.Request, path string) (a *client.Artifact, notice string, err error)
+	Read(ctx context.Context, req session.Request, id string, limit int64) (*dispatch.Content, error)
+}
+
+// Server holds what the tools need.
+type Server struct {
+	Calls      Calls
+	Authorizer authz.Authorizer
+	Namespaces session.Namespaces
+	Metrics    *metrics.Metrics
+	Log        *slog.Logger
+	Version    string
+	// MaxBody bounds a request body, in bytes.
+	MaxBody int64
+
+	reads chan struct{}
+}
+
+const instructions = `Each session is a sandbox of its own with a persistent shell. ` +
+	`bash runs a command in it: variables, working directory and files stay for the next call. ` +
+	`export_artifact hands a file of /workspace over as a resource that can be read for 5 minutes.`
+
+// Handler returns the server of both protocol eras, for one URL.
+func (s *Server) Handler() http.Handler {
+	s.reads = make(chan struct{}, largeReads)
+	server := mcp.NewServer(
+		&mcp.Implementation{Name: "berth", Title: "Berth", Version: s.Version},
+		&mcp.ServerOptions{
+			Instructions: instructions,
+			Logger:       slog.New(slog.DiscardHandler),
+			// Neither list ever changes, so nothing is promised about changes.
+			Capabilities: &mcp.ServerCapabilities{
+				Tools:     &mcp.ToolCapabilities{},
+				Resources: &mcp.ResourceCapabilities{},
+			},
+			SetCacheable: private,
+		})
+	server.AddReceivingMiddleware(s.recoverPanic, follow, s.record, gate)
+	addTool(server, bashTool(), s.bash)
+	addTool(server, exportTool(), s.export)
+	server.AddResourceTemplate(&mcp.ResourceTemplate{
+		Name:        "artifact",
+		Title:       "Exported file",
+		Description: "A file that export_artifact took out of a session's workspace.",
+		URITemplate: artifact.URITemplate,
+	}, s.readArtifact)
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
+		Stateless:                    true,
+		PropagateRequestCancellation: true,
+		MaxRequestBodyBytes:          s.MaxBody,
+		// package front has an allow-list of its own.
+		DisableLocalhostProtection: true,
+		Logger:                     slog.New(slog.DiscardHandler),
+	})
+}
+
+// private keeps one caller's file out of everybody's cache.
+func private(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
+	if _, ok := req.(*mcp.ReadResourceRequest); ok {
+		c.CacheScope = "private"
+	}
+}

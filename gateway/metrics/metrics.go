@@ -1,0 +1,103 @@
+// Package metrics declares what the gateway measures. Label sets are closed: no
+// session, pod, user or namespace is ever a label.
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// Metrics of one gateway.
+type Metrics struct {
+	Registry *prometheus.Registry
+
+	calls    *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+	bytes    *prometheus.CounterVec
+	resolves *prometheus.HistogramVec
+	reviews  *prometheus.CounterVec
+	troubles *prometheus.CounterVec
+	refusals *prometheus.CounterVec
+}
+
+// New registers the gateway's metrics, Go's and the process's. sandboxes tells
+// how many Sandboxes the gateway knows.
+func New(sandboxes func() int) *Metrics {
+	m := &Metrics{
+		Registry: prometheus.NewRegistry(),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_gateway_calls_total",
+			Help: "Finished calls by operation (bash, export_artifact, resources/read, delete_session) and result code.",
+		}, []string{"operation", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "berth_gateway_call_duration_seconds",
+			Help:    "Duration of calls by operation.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .1, .25, 1, 2.5, 10, 60, 300},
+		}, []string{"operation"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "berth_gateway_calls_in_flight",
+			Help: "Calls under way.",
+		}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_gateway_payload_bytes_total",
+			Help: "Payload of calls by direction: in (arguments) or out (results, artifacts).",
+		}, []string{"direction"}),
+		resolves: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "berth_gateway_resolve_duration_seconds",
+			Help:    "How long calls waited for a session that was not ready at once, by result: ready, failed or cancelled.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		}, []string{"result"}),
+		reviews: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_gateway_reviews_total",
+			Help: "Reviews asked of the API server by kind (token, access) and outcome (allowed, denied, error).",
+		}, []string{"kind", "outcome"}),
+		troubles: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_gateway_agent_troubles_total",
+			Help: "Calls to agents that went wrong, by kind: not_sent, lost, unauthorized, gone, bad_answer or timeout.",
+		}, []string{"kind"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_gateway_http_refusals_total",
+			Help: "HTTP requests refused before they reached a tool, by reason.",
+		}, []string{"reason"}),
+	}
+	known := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "berth_gateway_sandboxes",
+		Help: "Sandboxes that the gateway knows from its watch.",
+	}, func() float64 { return float64(sandboxes()) })
+	m.Registry.MustRegister(m.calls, m.seconds, m.inFlight, m.bytes, m.resolves, m.reviews, m.troubles, m.refusals, known,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Call counts a finished call.
+func (m *Metrics) Call(operation, code string, took time.Duration, in, out int64) {
+	m.calls.WithLabelValues(operation, code).Inc()
+	m.seconds.WithLabelValues(operation).Observe(took.Seconds())
+	m.bytes.WithLabelValues("in").Add(float64(in))
+	m.bytes.WithLabelValues("out").Add(float64(out))
+}
+
+// Begin counts a call under way until the function that it returns is called.
+func (m *Metrics) Begin() (end func()) {
+	m.inFlight.Inc()
+	return m.inFlight.Dec
+}
+
+// Resolve observes a wait for a session.
+func (m *Metrics) Resolve(result string, took time.Duration) {
+	m.resolves.WithLabelValues(result).Observe(took.Seconds())
+}
+
+// Review returns an observer of reviews of one kind: token or access.
+func (m *Metrics) Review(kind string) func(outcome string) {
+	return func(outcome string) { m.reviews.WithLabelValues(kind, outcome).Inc() }
+}
+
+// Trouble counts trouble with an agent.
+func (m *Metrics) Trouble(kind string) { m.troubles.WithLabelValues(kind).Inc() }
+
+// Refusal counts an HTTP request that was refused.
+func (m *Metrics) Refusal(reason string) { m.refusals.WithLabelValues(reason).Inc() }

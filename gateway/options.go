@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
+	"github.com/berth-dev/berth/gateway/session"
+)
+
+// Ways to authenticate callers.
+const (
+	AuthTokenReview = "tokenreview"
+	AuthNone        = "none"
+)
+
+// Options of a gateway.
+type Options struct {
+	// Listen is the address of /mcp and /sessions; HealthListen that of /livez,
+	// /readyz and /metrics.
+	Listen       string
+	HealthListen string
+
+	Auth     string
+	Audience string
+
+	AllowedHosts   []string
+	AllowedOrigins []string
+
+	// Namespace is where sessions of callers are that have no namespace of their own.
+	Namespace       string
+	CreateSandboxes bool
+	Template        string
+	StartDeadline   time.Duration
+	ReadyTimeout    time.Duration
+
+	// KeyNamespace and KeyName are the signing key's Secret.
+	KeyNamespace string
+	KeyName      string
+
+	MaxBody         int64
+	FlushAfter      time.Duration
+	KeepAlive       time.Duration
+	DrainDelay      time.Duration
+	ShutdownTimeout time.Duration
+}
+
+// BindFlags declares the flags of o, with their defaults.
+func (o *Options) BindFlags(fs *flag.FlagSet) {
+	fs.StringVar(&o.Listen, "listen", ":8080", "address of /mcp and /sessions")
+	fs.StringVar(&o.HealthListen, "health-listen", ":9090", "address of /livez, /readyz and /metrics")
+	fs.StringVar(&o.Auth, "auth", AuthTokenReview, "how callers are authenticated: tokenreview, or none, which is refused unless --listen is a loopback address")
+	fs.StringVar(&o.Audience, "audience", "berth-gateway", "audience that callers' tokens must be made for")
+	fs.Func("allowed-hosts", "comma-separated names that the Host header may hold; any if not given, or the loopback names with --auth=none", list(&o.AllowedHosts))
+	fs.Func("allowed-origins", "comma-separated values of the Origin header of web pages that may call; none if not given", list(&o.AllowedOrigins))
+	fs.StringVar(&o.Namespace, "namespace", "sandboxes", "namespace of the sessions of callers that are no service accounts")
+	fs.BoolVar(&o.CreateSandboxes, "create-sandboxes", true, "make a Sandbox for a session that has none")
+	fs.StringVar(&o.Template, "template", berthv1alpha1.DefaultTemplateName, "SandboxTemplate of the Sandboxes made")
+	fs.DurationVar(&o.StartDeadline, "start-deadline", 90*time.Second, "startDeadline of the Sandboxes made: they are deleted if they have not started by then")
+	fs.DurationVar(&o.ReadyTimeout, "ready-timeout", 60*time.Second, "how long a call waits for its session to be ready")
+	fs.StringVar(&o.KeyNamespace, "key-namespace", "berth-system", "namespace of the signing key's Secret")
+	fs.StringVar(&o.KeyName, "key-secret", "berth-signing-key", "name of the signing key's Secret")
+	fs.Int64Var(&o.MaxBody, "max-body-bytes", 4<<20, "largest request body")
+	fs.DurationVar(&o.FlushAfter, "flush-after", time.Second, "silence after which a call's response headers are sent")
+	fs.DurationVar(&o.KeepAlive, "keep-alive", 15*time.Second, "time between the comments that keep a silent call's connection alive")
+	fs.DurationVar(&o.DrainDelay, "drain-delay", 5*time.Second, "how long /readyz fails before a shutdown closes the port")
+	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 330*time.Second, "how long a shutdown waits for running calls")
+}
+
+// Validate returns every fault of o.
+func (o *Options) Validate() error {
+	var errs []error
+	switch o.Auth {
+	case AuthTokenReview:
+		if o.Audience == "" {
+			errs = append(errs, errors.New("--audience must not be empty: without one any token of the cluster would be taken"))
+		}
+	case AuthNone:
+		if !o.loopback() {
+			errs = append(errs, fmt.Errorf("--auth=none with --listen=%s: without authentication the gateway listens on a loopback address only, such as 127.0.0.1:8080", o.Listen))
+		}
+	default:
+		errs = append(errs, fmt.Errorf("--auth=%s: want %s or %s", o.Auth, AuthTokenReview, AuthNone))
+	}
+	for flag, name := range map[string]string{"--namespace": o.Namespace, "--template": o.Template} {
+		if !session.ValidID(name) {
+			errs = append(errs, fmt.Errorf("%s=%s: want a DNS-1123 label", flag, name))
+		}
+	}
+	for flag, d := range map[string]time.Duration{
+		"--start-deadline": o.StartDeadline, "--ready-timeout": o.ReadyTimeout, "--flush-after": o.FlushAfter,
+		"--keep-alive": o.KeepAlive, "--shutdown-timeout": o.ShutdownTimeout,
+	} {
+		if d <= 0 {
+			errs = append(errs, fmt.Errorf("%s=%s: want more than 0", flag, d))
+		}
+	}
+	if o.DrainDelay < 0 {
+		errs = append(errs, fmt.Errorf("--drain-delay=%s: want 0 or more", o.DrainDelay))
+	}
+	if o.MaxBody <= 0 {
+		errs = append(errs, fmt.Errorf("--max-body-bytes=%d: want more than 0", o.MaxBody))
+	}
+	return errors.Join(errs...)
+}
+
+// loopback tells whether Listen can't be reached from another machine.
+func (o *Options) loopback() bool {
+	host, _, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// list returns a flag function that reads comma-separated values.
+func list(into *[]string) func(string) error {
+	return func(s string) error {
+		for item := range strings.SplitSeq(s, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				*into = append(*into, item)
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,177 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// closeWait is what calls that outlast a shutdown get to tell their callers.
+const closeWait = 5 * time.Second
+
+// Run serves until ctx ends, then drains: /readyz fails, after DrainDelay the
+// port is closed, running calls finish within ShutdownTimeout, and what is left
+// is cancelled, in the pods too. It returns nil after a drain.
+func (g *Gateway) Run(ctx context.Context) error {
+	listener, err := listen(g.options.Listen)
+	if err != nil {
+		return err
+	}
+	health, err := listen(g.options.HealthListen)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return g.Serve(ctx, listener, health)
+}
+
+func listen(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w (is another process using the port?)", address, err)
+	}
+	return l, nil
+}
+
+// Serve is Run on listeners that are open already. It closes them.
+func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) error {
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer g.agents.Close()
+	defer stop()
+	defer g.drain()
+	running.Go(func() { g.store.Run(background, g.client) })
+	running.Go(func() { g.ring.Run(background, g.client) })
+
+	// Calls end with this context, which outlives the drain.
+	calls, cut := context.WithCancel(background)
+	defer cut()
+	main := &http.Server{
+		Handler:           g.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return calls },
+	}
+	side := &http.Server{Handler: g.sideHandler(), ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 2)
+	running.Go(func() { failed <- serve(side, health) })
+	defer side.Close()
+
+	// The port opens when there is something to serve with: a call that came
+	// before would only be told to wait.
+	if err := g.ready(ctx, failed); err != nil {
+		return errors.Join(ignoreEnd(ctx, err), listener.Close())
+	}
+	close(g.loaded)
+	running.Go(func() { failed <- serve(main, listener) })
+	g.log.Info("Began to serve", "address", listener.Addr().String(), "health", health.Addr().String())
+
+	select {
+	case err := <-failed:
+		main.Close()
+		return err
+	case <-ctx.Done():
+		return g.shutdown(main, cut)
+	}
+}
+
+// ready waits for the signing keys and the first list of Sandboxes.
+func (g *Gateway) ready(ctx context.Context, failed <-chan error) error {
+	loaded := make(chan error, 1)
+	go func() { loaded <- g.ring.Wait(ctx) }()
+	for _, wait := range []struct {
+		done <-chan error
+		sync <-chan struct{}
+	}{{done: loaded}, {sync: g.store.Synced()}} {
+		select {
+		case err := <-wait.done:
+			if err != nil {
+				return err
+			}
+		case <-wait.sync:
+		case err := <-failed:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// ignoreEnd makes being told to stop while starting no failure.
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func serve(s *http.Server, l net.Listener) error {
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// shutdown drains. ctx has ended by now.
+func (g *Gateway) shutdown(main *http.Server, cut context.CancelFunc) error {
+	g.drain() // /readyz fails from now on
+	g.log.Info("Began to drain", "delay", g.options.DrainDelay.String(), "timeout", g.options.ShutdownTimeout.String())
+	if g.options.DrainDelay > 0 {
+		// Load balancers need this long to notice; until then calls still come.
+		<-time.After(g.options.DrainDelay)
+	}
+	timeout, cancel := context.WithTimeout(context.Background(), g.options.ShutdownTimeout)
+	defer cancel()
+	err := main.Shutdown(timeout)
+	if errors.Is(err, context.DeadlineExceeded) {
+		g.log.Warn("Cancelled the calls that outlasted the shutdown")
+		cut()
+		last, cancel := context.WithTimeout(context.Background(), closeWait)
+		defer cancel()
+		if err = main.Shutdown(last); err != nil {
+			err = errors.Join(err, main.Close())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("shut down: %w", err)
+	}
+	g.log.Info("Drained")
+	return nil
+}
+
+// sideHandler answers /livez, which depends on nothing, /readyz and /metrics.
+func (g *Gateway) sideHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "ok")
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if reason := g.unready(); reason != "" {
+			http.Error(w, reason, http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(g.metrics.Registry, promhttp.HandlerOpts{}))
+	return mux
+}
+
+func (g *Gateway) unready() string {
+	if g.draining.Err() != nil {
+		return "draining"
+	}
+	select {
+	case <-g.loaded:
+		return ""
+	default:
+		return "waiting for the signing keys and the first list of Sandboxes"
+	}
+}
