@@ -1,0 +1,91 @@
+package artifact
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// What an export is refused with. Missing and unreadable files look alike.
+var (
+	ErrPath     = errors.New("the path is empty, too long, or holds a NUL")
+	ErrOutside  = errors.New("the path is not inside the workspace")
+	ErrNotFound = errors.New("there is no such readable file in the workspace")
+	ErrKind     = errors.New("the path is not a regular file")
+	ErrTooLarge = errors.New("the file is larger than the limit")
+	ErrTooMany  = fmt.Errorf("%d artifacts are held: wait until one expires, or drop one", wire.MaxArtifacts)
+	ErrNoSpace  = errors.New("no space is left to hold a copy of the file")
+	ErrClosed   = errors.New("the agent is shutting down")
+)
+
+// relative returns path as one relative to the workspace, cleaned. It looks at
+// the text alone.
+func relative(workspace, path string) (string, error) {
+	if path == "" || len(path) > wire.MaxPath || strings.ContainsRune(path, 0) {
+		return "", ErrPath
+	}
+	if filepath.IsAbs(path) {
+		rel, err := filepath.Rel(workspace, path)
+		if err != nil {
+			return "", ErrOutside
+		}
+		path = rel
+	}
+	if path = filepath.Clean(path); !filepath.IsLocal(path) {
+		return "", ErrOutside
+	}
+	if path == "." {
+		return "", ErrKind
+	}
+	return path, nil
+}
+
+// open opens the regular file at path, relative to root. Directories may be
+// links as long as they stay inside (os.Root walks them), the file itself may
+// not. Nothing is opened that isn't a file, and nothing blocks.
+func open(root *os.Root, path string) (*os.File, os.FileInfo, error) {
+	dir, err := root.OpenFile(filepath.Dir(path), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, refusal(err)
+	}
+	defer dir.Close()
+	flags := unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	fd, err := unix.Openat(int(dir.Fd()), filepath.Base(path), flags, 0)
+	if err != nil {
+		return nil, nil, refusal(err)
+	}
+	f := os.NewFile(uintptr(fd), filepath.Base(path))
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, nil, ErrNotFound
+	}
+	if !info.Mode().IsRegular() {
+		f.Close()
+		return nil, nil, ErrKind
+	}
+	return f, info, nil
+}
+
+// refusal maps an error of opening. It drops the text, which may name an
+// absolute path.
+func refusal(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		switch errno {
+		case unix.ELOOP, unix.ENXIO, unix.ENODEV: // a link, a socket, a device without driver
+			return ErrKind
+		case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
+			return fmt.Errorf("open file: %w", errno)
+		}
+		return ErrNotFound
+	}
+	return ErrOutside // os.Root's own: the path escapes
+}

@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/berth-dev/berth/sandbox-agent/artifact"
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+func (s *Server) export(w http.ResponseWriter, r *http.Request, _ string) *Refusal {
+	var req wire.ExportRequest
+	if refusal := readJSON(w, r, wire.MaxSmallBody, &req); refusal != nil {
+		return refusal
+	}
+	taken, err := s.artifacts.Take(req.Path, s.session.current().ArtifactBytes)
+	if err != nil {
+		return artifactRefusal(err)
+	}
+	writeJSON(w, http.StatusCreated, taken)
+	return nil
+}
+
+func (s *Server) read(w http.ResponseWriter, r *http.Request, id string) *Refusal {
+	if refusal := noBody(r); refusal != nil {
+		return refusal
+	}
+	reader, err := s.artifacts.Open(id)
+	if err != nil {
+		return artifactRefusal(err)
+	}
+	defer reader.Close()
+	h := w.Header()
+	h.Set("ETag", reader.ETag())
+	h.Set("Content-Type", reader.MIMEType)
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": reader.Name}))
+	h.Set("Berth-Expires-In", strconv.Itoa(reader.ExpiresIn))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	if sum, err := hex.DecodeString(reader.SHA256); err == nil && len(sum) > 0 {
+		h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":")
+	}
+	http.ServeContent(w, r, "", time.Time{}, content{reader.SectionReader})
+	return nil
+}
+
+// content breaks the connection when a pinned file turns out to have shrunk:
+// its reader must not take what came for all there is.
+type content struct{ *io.SectionReader }
+
+func (c content) Read(p []byte) (int, error) {
+	n, err := c.SectionReader.Read(p)
+	if at, _ := c.Seek(0, io.SeekCurrent); err != nil && (err != io.EOF || at < c.Size()) {
+		panic(http.ErrAbortHandler)
+	}
+	return n, err
+}
+
+func (s *Server) drop(w http.ResponseWriter, r *http.Request, id string) *Refusal {
+	if refusal := noBody(r); refusal != nil {
+		return refusal
+	}
+	if err := s.artifacts.Drop(id); err != nil {
+		return artifactRefusal(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func artifactRefusal(err error) *Refusal {
+	for _, known := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{artifact.ErrPath, http.StatusBadRequest, wire.CodeBadRequest},
+		{artifact.ErrOutside, http.StatusForbidden, wire.CodeOutsideWorkspace},
+		{artifact.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
+		{artifact.ErrShrunk, http.StatusNotFound, wire.CodeNotFound},
+		{artifact.ErrKind, http.StatusUnprocessableEntity, wire.CodeNotRegular},
+		{artifact.ErrTooLarge, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+		{artifact.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyArtifacts},
+		{artifact.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace},
+		{artifact.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},
+	} {
+		if errors.Is(err, known.err) {
+			return refuse(known.status, known.code, known.err.Error())
+		}
+	}
+	return refuse(http.StatusInternalServerError, wire.CodeInternal, err.Error())
+}

@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+const contentJSON = "application/json"
+
+// bodyTime is how long a request's body may take.
+const bodyTime = 30 * time.Second
+
+// Refusal is an error answer.
+type Refusal struct {
+	Status  int
+	Code    string // one of wire.Code*
+	Message string
+	// RetryAfter in seconds, 0 for none.
+	RetryAfter int
+}
+
+func refuse(status int, code, message string) *Refusal {
+	return &Refusal{Status: status, Code: code, Message: message}
+}
+
+func badRequest(message string) *Refusal {
+	return refuse(http.StatusBadRequest, wire.CodeBadRequest, message)
+}
+
+func (f *Refusal) write(w http.ResponseWriter) {
+	if f.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(f.RetryAfter))
+	}
+	writeJSON(w, f.Status, wire.ErrorBody{Error: wire.ErrorDetail{Code: f.Code, Message: f.Message}})
+}
+
+// writeJSON answers with v. An answer that can't be delivered has nobody left
+// to be told.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("httpapi: a type of the wire does not encode: " + err.Error())
+	}
+	h := w.Header()
+	h.Set("Content-Type", contentJSON)
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes())
+}
+
+// readJSON reads one JSON object of at most limit bytes into v: no unknown
+// field, nothing after it.
+func readJSON(w http.ResponseWriter, r *http.Request, limit int64, v any) *Refusal {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != contentJSON {
+		return refuse(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMedia, "Content-Type must be "+contentJSON)
+	}
+	if r.ContentLength > limit {
+		return tooLarge(limit)
+	}
+	// A body may not dribble in; a command may take its time afterwards.
+	deadline := http.NewResponseController(w)
+	if err := deadline.SetReadDeadline(time.Now().Add(bodyTime)); err == nil {
+		defer func() { _ = deadline.SetReadDeadline(time.Time{}) }() // fails only when the connection is gone
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var exceeded *http.MaxBytesError
+	if errors.As(err, &exceeded) {
+		return tooLarge(limit)
+	}
+	if err != nil {
+		return badRequest("the body ended early")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return badRequest("the body is not the JSON object that this route takes: " + err.Error())
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return badRequest("the body holds more than one JSON value")
+	}
+	return nil
+}
+
+func tooLarge(limit int64) *Refusal {
+	return refuse(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, "the body is larger than "+strconv.FormatInt(limit, 10)+" bytes")
+}
+
+// noBody refuses a body where none is due.
+func noBody(r *http.Request) *Refusal {
+	if r.ContentLength != 0 {
+		return badRequest("this request takes no body")
+	}
+	return nil
+}

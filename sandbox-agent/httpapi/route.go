@@ -1,0 +1,70 @@
+package httpapi
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+type methods map[string]func(w http.ResponseWriter, r *http.Request, id string) *Refusal
+
+// route is one path. A path that ends in a slash is followed by one id.
+type route struct {
+	path    string
+	open    bool // served without a token
+	unbound bool // served before a session is bound
+	methods methods
+}
+
+func (rt route) match(path string) (id string, ok bool) {
+	if !strings.HasSuffix(rt.path, "/") {
+		return "", path == rt.path
+	}
+	id, ok = strings.CutPrefix(path, rt.path)
+	return id, ok && id != "" && !strings.Contains(id, "/")
+}
+
+// ServeHTTP checks in this order: token, route, method, session, request. A
+// stranger learns nothing of routes.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if refusal := s.serve(w, r); refusal != nil {
+		refusal.write(w)
+	}
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Refusal {
+	found, id := s.find(r.URL.Path)
+	if found == nil || !found.open {
+		if refusal := s.gate.Admit(r); refusal != nil {
+			return refusal
+		}
+	}
+	if found == nil {
+		return refuse(http.StatusNotFound, wire.CodeNotFound, "there is no such route; see docs/agent.md")
+	}
+	handle, ok := found.methods[r.Method]
+	if !ok {
+		allow := slices.Sorted(maps.Keys(found.methods))
+		w.Header().Set("Allow", strings.Join(allow, ", "))
+		return refuse(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "this route takes "+strings.Join(allow, ", "))
+	}
+	if r.URL.RawQuery != "" || r.URL.ForceQuery {
+		return refuse(http.StatusBadRequest, wire.CodeBadRequest, "this route takes no query")
+	}
+	if !found.open && !found.unbound && !s.session.isBound() {
+		return refuse(http.StatusConflict, wire.CodeSessionRequired, "no session is bound: PUT "+wire.SessionPath+" first")
+	}
+	return handle(w, r, id)
+}
+
+func (s *Server) find(path string) (*route, string) {
+	for i := range s.routes {
+		if id, ok := s.routes[i].match(path); ok {
+			return &s.routes[i], id
+		}
+	}
+	return nil, ""
+}

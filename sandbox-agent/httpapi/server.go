@@ -1,0 +1,63 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/berth-dev/berth/sandbox-agent/artifact"
+	"github.com/berth-dev/berth/sandbox-agent/shell"
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// Shell runs commands; *shell.Shell does.
+type Shell interface {
+	Kind() string
+	Run(ctx context.Context, c shell.Command) (shell.Result, error)
+	Setenv(ctx context.Context, env []string) error
+}
+
+// Gate decides whether a request may be served at all.
+type Gate interface {
+	// Admit returns nil or a refusal.
+	Admit(r *http.Request) *Refusal
+}
+
+// Server serves one session.
+type Server struct {
+	shell     Shell
+	artifacts *artifact.Store
+	gate      Gate
+	log       *slog.Logger
+
+	session  session
+	commands commands
+	routes   []route
+}
+
+// New returns a server without a session.
+func New(sh Shell, artifacts *artifact.Store, gate Gate, log *slog.Logger) *Server {
+	s := &Server{shell: sh, artifacts: artifacts, gate: gate, log: log}
+	s.routes = []route{
+		{path: wire.HealthPath, open: true, methods: methods{http.MethodGet: s.health}},
+		{path: wire.SessionPath, unbound: true, methods: methods{http.MethodPut: s.bind}},
+		{path: wire.ExecPath, methods: methods{http.MethodPost: s.exec}},
+		{path: wire.ExecPath + "/", methods: methods{http.MethodDelete: s.cancel}},
+		{path: wire.ArtifactsPath, methods: methods{http.MethodPost: s.export}},
+		{path: wire.ArtifactsPath + "/", methods: methods{http.MethodGet: s.read, http.MethodDelete: s.drop}},
+	}
+	return s
+}
+
+// BindLocally binds a session with default limits, for an agent that a
+// developer starts by hand.
+func (s *Server) BindLocally() { s.session.bind(wire.Session{UID: "local"}) }
+
+// Drain refuses commands from now on and waits until those under way have
+// ended; when ctx ends first, they are cancelled.
+func (s *Server) Drain(ctx context.Context) {
+	s.commands.close()
+	stop := context.AfterFunc(ctx, s.commands.cancelAll)
+	defer stop()
+	s.commands.active.Wait()
+}

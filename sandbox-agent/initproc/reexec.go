@@ -1,0 +1,72 @@
+package initproc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// inside marks a process that Reexec started.
+const inside = "BERTH_REEXECUTED"
+
+// Reexec runs this program again as PID 1 of a new PID namespace, with a /proc
+// of that namespace, and returns its exit code when it has ended. TERM and INT
+// are passed on as TERM. It needs root, or user namespaces that anyone may
+// make.
+func Reexec() (exitCode int, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.Command(self, os.Args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), inside+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS,
+		Pdeathsig:  unix.SIGKILL,
+	}
+	if uid := os.Getuid(); uid != 0 {
+		gid := os.Getgid()
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+		// mount(2) in the new namespace.
+		cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("make a PID namespace: %w: run as root, allow unprivileged user namespaces, or use a container", err)
+	}
+	go func() {
+		for range signals {
+			_ = cmd.Process.Signal(unix.SIGTERM) // fails only when it has ended
+		}
+	}()
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, err
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+// Reexecuted tells whether Reexec started this process. When it did, the
+// namespace gets its own /proc.
+func Reexecuted() (bool, error) {
+	if os.Getenv(inside) == "" || !IsInit() {
+		return false, nil
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return true, fmt.Errorf("make mounts private: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return true, fmt.Errorf("mount /proc: %w", err)
+	}
+	return true, nil
+}

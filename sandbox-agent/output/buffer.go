@@ -1,0 +1,71 @@
+package output
+
+// Buffer keeps the first and the last bytes of a stream, at most limit
+// together, and counts them all. Its memory grows with what is written, up to
+// limit. It is not safe for concurrent use.
+type Buffer struct {
+	head  []byte
+	tail  []byte // a ring once it is full
+	next  int    // where the ring goes on
+	heads int    // capacity of head
+	tails int    // capacity of tail
+	total int64
+}
+
+// NewBuffer returns a buffer of at most limit bytes.
+func NewBuffer(limit int) *Buffer {
+	heads := (limit + 1) / 2
+	return &Buffer{heads: heads, tails: limit - heads}
+}
+
+// Write keeps what there is room for. It never fails.
+func (b *Buffer) Write(p []byte) (int, error) {
+	n := len(p)
+	b.total += int64(n)
+	if room := b.heads - len(b.head); room > 0 {
+		k := min(room, len(p))
+		b.head = append(b.head, p[:k]...)
+		p = p[k:]
+	}
+	if b.tails == 0 || len(p) == 0 {
+		return n, nil
+	}
+	if len(p) > b.tails {
+		p = p[len(p)-b.tails:]
+	}
+	if room := b.tails - len(b.tail); room > 0 {
+		k := min(room, len(p))
+		b.tail = append(b.tail, p[:k]...)
+		p = p[k:]
+	}
+	for len(p) > 0 {
+		k := copy(b.tail[b.next:], p)
+		b.next = (b.next + k) % b.tails
+		p = p[k:]
+	}
+	return n, nil
+}
+
+// Stream is what was kept of a stream. When it wrote no more than fits, Tail
+// is empty and Head is all of it.
+type Stream struct {
+	Head, Tail []byte
+	Total      int64
+}
+
+// Omitted is how many bytes of the stream are missing between Head and Tail.
+func (s Stream) Omitted() int64 { return s.Total - int64(len(s.Head)) - int64(len(s.Tail)) }
+
+// Stream returns what was kept. The buffer must not be used afterwards.
+func (b *Buffer) Stream() Stream {
+	s := Stream{Head: b.head, Total: b.total}
+	if b.next == 0 {
+		s.Tail = b.tail
+	} else {
+		s.Tail = append(append(make([]byte, 0, len(b.tail)), b.tail[b.next:]...), b.tail[:b.next]...)
+	}
+	if s.Omitted() == 0 {
+		s.Head, s.Tail = append(s.Head, s.Tail...), nil
+	}
+	return s
+}

@@ -1,0 +1,91 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// TicksPerSecond is the unit of Stat.Start: USER_HZ, 100 on every Linux.
+const TicksPerSecond = 100
+
+// Stat is what /proc/PID/stat says of one process.
+type Stat struct {
+	PID, Parent int
+	State       byte   // R, S, D, T, Z, ...
+	Start       uint64 // ticks since boot
+}
+
+// Zombie tells whether the process has ended.
+func (s Stat) Zombie() bool { return s.State == 'Z' || s.State == 'X' }
+
+var errStat = errors.New("unexpected form of /proc/PID/stat")
+
+// ParseStat reads the content of a /proc/PID/stat. The name, in parentheses,
+// may itself hold anything, parentheses too.
+func ParseStat(b []byte) (Stat, error) {
+	var s Stat
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 1 || end < open || len(b) < end+3 {
+		return s, errStat
+	}
+	fields := bytes.Fields(b[end+1:]) // from field 3, the state
+	if len(fields) < 20 || len(fields[0]) != 1 {
+		return s, errStat
+	}
+	var errs [3]error
+	s.State = fields[0][0]
+	s.PID, errs[0] = strconv.Atoi(string(bytes.TrimSpace(b[:open])))
+	s.Parent, errs[1] = strconv.Atoi(string(fields[1]))
+	s.Start, errs[2] = strconv.ParseUint(string(fields[19]), 10, 64)
+	if errors.Join(errs[:]...) != nil {
+		return s, errStat
+	}
+	return s, nil
+}
+
+func readStat(pid int) (Stat, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return Stat{}, err
+	}
+	return ParseStat(b)
+}
+
+// Scan lists the processes of this PID namespace. Those that end meanwhile may
+// be missing.
+func Scan() ([]Stat, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var all []Stat
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if s, err := readStat(pid); err == nil {
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// Now is the time as Stat.Start counts it.
+func Now() uint64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return 0
+	}
+	return uint64(ts.Sec)*TicksPerSecond + uint64(ts.Nsec)/(1e9/TicksPerSecond)
+}

@@ -1,0 +1,113 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/berth-dev/berth/sandbox-agent/artifact"
+	"github.com/berth-dev/berth/sandbox-agent/httpapi"
+	"github.com/berth-dev/berth/sandbox-agent/initproc"
+	"github.com/berth-dev/berth/sandbox-agent/process"
+	"github.com/berth-dev/berth/sandbox-agent/shell"
+)
+
+const (
+	// drainTime is what running commands get at TERM, and endTime what all
+	// the rest may take: together less than a pod's grace of 5 s.
+	drainTime = 3 * time.Second
+	endTime   = 1500 * time.Millisecond
+
+	headerTime = 10 * time.Second
+	// idleTime is longer than the client's, so that it is never the agent
+	// that closes a connection which a request is about to use.
+	idleTime  = 2 * time.Minute
+	maxHeader = 16 << 10
+)
+
+// Run serves until TERM and returns the process's exit code.
+func Run(o Options, environ []string) (int, error) {
+	if err := o.Complete(); err != nil {
+		return 0, err
+	}
+	reexecuted, err := initproc.Reexecuted()
+	if err != nil {
+		return 0, err
+	}
+	if o.InsecureNoAuth && !initproc.IsInit() && !reexecuted {
+		return initproc.Reexec()
+	}
+	return 0, run(o, environ)
+}
+
+func run(o Options, environ []string) error {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	own, rest := split(environ)
+	var gate httpapi.Gate = httpapi.Local{Unix: o.Unix != ""}
+	if !o.InsecureNoAuth {
+		var err error
+		if gate, err = signed(own); err != nil {
+			return err
+		}
+	}
+	term, err := initproc.Protect()
+	if err != nil {
+		return err
+	}
+	reaper, err := process.NewReaper()
+	if err != nil {
+		return err
+	}
+	defer reaper.Close()
+	// Listening comes first, then what takes longer.
+	listener, err := listen(o)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	defer listener.Close()
+	sh := shell.New(shell.Config{Reaper: reaper, Dir: o.Workspace, Environ: rest})
+	store, err := artifact.NewStore(o.Workspace, []string{o.Workspace, os.TempDir()}, artifact.SystemClock{})
+	if err != nil {
+		return err
+	}
+	api := httpapi.New(sh, store, gate, log)
+	if o.InsecureNoAuth {
+		api.BindLocally()
+	}
+	server := &http.Server{
+		Handler:           api,
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	log.Info("Agent listened", "address", listener.Addr().String(), "shell", sh.Kind())
+
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-term:
+	}
+	log.Info("Agent began to drain")
+	return end(api, server, store, sh)
+}
+
+// end lets running commands finish, then ends everything else.
+func end(api *httpapi.Server, server *http.Server, store *artifact.Store, sh *shell.Shell) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	api.Drain(ctx)
+	ctx, cancel = context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	err := server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close() // a reader that is too slow
+	}
+	return errors.Join(err, store.Close(), sh.Close(ctx))
+}

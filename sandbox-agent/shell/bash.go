@@ -1,0 +1,304 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/process"
+)
+
+// settleTime is how long a shell may take to be ready for its next command:
+// much more than a fork, also on a machine under load.
+const settleTime = 5 * time.Second
+
+// bash is the interpreter with full guarantees. Its methods are called one at
+// a time; between two commands a goroutine settles the shell.
+type bash struct {
+	config Config
+	path   string
+	env    []string
+
+	settled chan struct{} // closed when nobody settles
+	life    *life         // nil: none, or it failed to become ready
+	failure error         // why
+	notice  string        // for the next result
+}
+
+func newBash(config Config, path string) *bash {
+	b := &bash{config: config, path: path, settled: make(chan struct{})}
+	go func() {
+		defer close(b.settled)
+		b.start()
+	}()
+	return b
+}
+
+// start begins a new life and waits until it is ready.
+func (b *bash) start() {
+	b.life, b.failure = begin(b.config.Reaper, b.path, b.config.Dir, slices.Concat(b.config.Environ, b.env))
+	if b.failure == nil {
+		b.settle(nil)
+	}
+}
+
+func (b *bash) setenv(env []string, restart bool) error {
+	b.env = env
+	if !restart || len(env) == 0 {
+		return nil
+	}
+	<-b.settled
+	if b.life != nil {
+		b.life.close()
+	}
+	b.start()
+	b.notice = ""
+	return b.failure
+}
+
+func (b *bash) close() {
+	<-b.settled
+	if b.life != nil {
+		b.life.close()
+		b.life = nil
+	}
+}
+
+// run runs one command in the resident shell.
+func (b *bash) run(ctx context.Context, c Command) (Result, error) {
+	<-b.settled
+	if b.life == nil {
+		b.start()
+	}
+	if b.life == nil {
+		return Result{}, fmt.Errorf("the shell does not start: %w", b.failure)
+	}
+	l := b.life
+	in := os.DevNull
+	if c.Stdin != "" {
+		stop, err := feed(l.pipePath(fdStdin), c.Stdin)
+		if err != nil {
+			return Result{}, err
+		}
+		defer stop()
+		in = fmt.Sprintf("/proc/self/fd/%d", fdStdin)
+	}
+	l.stdout.start(c.OutputBytes)
+	l.stderr.start(c.OutputBytes)
+	began, tick := time.Now(), process.Now()
+	if err := l.send(words(in, c)); err != nil {
+		return Result{}, fmt.Errorf("hand the command to the shell: %w", err)
+	}
+	result, leftover, ended := b.await(ctx, l, c, tick)
+	result.Stdout, result.Stderr = l.stdout.seal(), l.stderr.seal()
+	l.stdout, l.stderr = nil, nil
+	result.Duration = time.Since(began)
+	if ended && !b.takeOver(l, l.spare) {
+		b.lost("it ended together with its spare")
+	}
+	result.Notice, b.notice = b.notice, ""
+	b.settleSoon(leftover)
+	return result, nil
+}
+
+// preamble makes a command begin with cd and export. The words that follow
+// the command are the directory and the variables.
+const preamble = `builtin cd -- "${__berth[3]}" && builtin export -- "${__berth[@]:4}" && builtin eval "${__berth[2]}"`
+
+func words(stdin string, c Command) []string {
+	if c.Cwd == "" && len(c.Env) == 0 {
+		return []string{stdin, c.Text, ""}
+	}
+	cwd := c.Cwd
+	if cwd == "" {
+		cwd = "."
+	}
+	// Without a variable, export would list them all.
+	env := append(slices.Clone(c.Env), "PWD")
+	return append([]string{stdin, preamble, c.Text, cwd}, env...)
+}
+
+// await waits for the end of the running command, however it comes. It returns
+// whether the command took its shell with it, and a record that already
+// belongs to what comes next.
+func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Result, leftover *record, ended bool) {
+	timer := time.NewTimer(c.Timeout)
+	defer timer.Stop()
+	for {
+		select {
+		case rec, ok := <-l.records:
+			switch {
+			case ok && rec.kind == 'D':
+				r.ExitCode = rec.value & 0xff
+				return r, nil, false
+			case ok: // the loop went round without a D
+				b.note("The command ended early: break or continue outside a loop.")
+				return r, &rec, false
+			}
+			return r, nil, true
+		case <-l.main.Exited():
+			r.ExitCode = l.main.ExitCode()
+			b.note(fmt.Sprintf("The command ended its shell (exit code %d). The session goes on as it was before this command.", r.ExitCode))
+			return r, nil, true
+		case <-timer.C:
+			r.ExitCode, r.TimedOut = killed, true
+			b.kill(l, tick)
+			return r, nil, true
+		case <-ctx.Done():
+			r.ExitCode = killed
+			b.kill(l, tick)
+			return r, nil, true
+		}
+	}
+}
+
+// kill ends the command's processes and its shell.
+func (b *bash) kill(l *life, tick uint64) {
+	ctx, cancel := context.WithTimeout(context.Background(), killTime)
+	defer cancel()
+	scope := process.Scope{Agent: os.Getpid(), Shell: l.main.PID, Spare: l.spare.PID, Start: tick, Mark: l.spare.PID}
+	if err := scope.Kill(ctx); err != nil {
+		b.note(fmt.Sprintf("Processes of the command may still run: %v.", err))
+	}
+	select {
+	case <-l.main.Exited():
+	case <-ctx.Done():
+	}
+}
+
+// settleSoon prepares the shell for the next command while the caller already
+// has its result.
+func (b *bash) settleSoon(leftover *record) {
+	b.settled = make(chan struct{})
+	go func() {
+		defer close(b.settled)
+		if b.life == nil {
+			b.start()
+			return
+		}
+		b.settle(leftover)
+	}()
+}
+
+// settle waits until the shell has forked its spare and made its pipes. A
+// shell that doesn't get there is replaced by the newest spare that does; when
+// none does, the life is over.
+func (b *bash) settle(pending *record) {
+	l := b.life
+	var next process.Handle
+	forked := false
+	timer := time.NewTimer(settleTime)
+	defer timer.Stop()
+	for {
+		var rec record
+		ok := true
+		if pending != nil {
+			rec, pending = *pending, nil
+		} else {
+			select {
+			case rec, ok = <-l.records:
+			case <-l.main.Exited():
+				ok = false
+			case <-timer.C:
+				ok = false
+			}
+		}
+		switch {
+		case !ok:
+			if !b.fallBack(l, next) {
+				return
+			}
+			next, forked = process.Handle{}, false
+			timer.Reset(settleTime)
+		case rec.kind == 'S':
+			next, _ = process.Open(rec.value) // one that is gone is not alive later
+			forked = true
+		case rec.kind == 'R' && rec.value == l.main.PID && forked:
+			retire(l.spare)
+			l.spare = next
+			if err := l.open(); err != nil {
+				b.failure = err
+				b.lost(err.Error())
+			}
+			return
+		}
+	}
+}
+
+// fallBack replaces a shell that failed between two commands. next has the
+// state after the last command, l.spare the state before it.
+func (b *bash) fallBack(l *life, next process.Handle) bool {
+	main := process.Scope{Agent: os.Getpid(), Shell: l.main.PID, Start: process.Now() + process.TicksPerSecond}
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	defer cancel()
+	if err := main.Kill(ctx); err != nil {
+		b.failure = err
+	}
+	if next.PID != 0 && b.takeOver(l, next) {
+		return true
+	}
+	if l.spare.PID != 0 && b.takeOver(l, l.spare) {
+		b.note("The shell failed after the command before. The session goes on as it was before that command.")
+		return true
+	}
+	b.failure = errors.New("it ended before it was ready")
+	b.lost("it failed between two commands")
+	return false
+}
+
+// takeOver lets spare go on in the place of a shell that has ended. Any other
+// spare must be gone: all of them read the same pipe.
+func (b *bash) takeOver(l *life, spare process.Handle) bool {
+	if l.spare != spare {
+		retire(l.spare)
+	}
+	if !spare.Alive() {
+		return false
+	}
+	main, ok := b.config.Reaper.Adopt(spare)
+	if !ok {
+		return false
+	}
+	if _, err := l.spareWake.Write([]byte("\n")); err != nil {
+		return false
+	}
+	l.main, l.spare = main, process.Handle{}
+	return true
+}
+
+// retire ends a spare that is no longer needed, and waits until it can't read
+// what is meant for another.
+func retire(spare process.Handle) {
+	if spare.PID == 0 {
+		return
+	}
+	if err := spare.Signal(unix.SIGKILL); err != nil {
+		return
+	}
+	for range 1000 {
+		if !spare.Alive() {
+			return
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// lost gives up a life and says so in the next result.
+func (b *bash) lost(why string) {
+	b.life.dropPipes()
+	b.life.close()
+	b.life = nil
+	b.note("The shell was started anew (" + why + "): variables, functions, the working directory and background jobs are lost, files are kept.")
+}
+
+func (b *bash) note(s string) {
+	if b.notice != "" {
+		b.notice += " "
+	}
+	b.notice += s
+}

@@ -1,0 +1,56 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/berth-dev/berth/sandbox-agent/output"
+)
+
+// Command is what to run.
+type Command struct {
+	Text  string
+	Cwd   string   // act as if the command began with cd, unless empty
+	Env   []string // NAME=value; act as if it began with export
+	Stdin string
+	// Timeout runs from the command's start.
+	Timeout time.Duration
+	// OutputBytes is how much of each stream is kept.
+	OutputBytes int
+}
+
+// Result is what a command did.
+type Result struct {
+	Stdout, Stderr output.Stream
+	ExitCode       int
+	Duration       time.Duration
+	TimedOut       bool
+	// Notice says what was lost since the result before, if anything.
+	Notice string
+}
+
+// killed is the exit code of a command that was killed by time-out or cancel.
+const killed = 128 + 9
+
+// killTime bounds the kill of a command's process tree.
+const killTime = 4500 * time.Millisecond
+
+// interpreter runs one command at a time. ctx cancels a command, which is a
+// result, not an error.
+type interpreter interface {
+	run(ctx context.Context, c Command) (Result, error)
+	// setenv adds to the environment of new shells, and replaces an idle one if
+	// restart.
+	setenv(env []string, restart bool) error
+	close()
+}
+
+// ErrNoShell is returned when the image has neither bash nor sh.
+var ErrNoShell = errors.New("the image has neither bash nor sh")
+
+// ErrQueueFull is returned when too many commands wait.
+var ErrQueueFull = errors.New("too many commands wait")
+
+// ErrClosed is returned once the shell was closed.
+var ErrClosed = errors.New("the shell is closed")

@@ -1,0 +1,215 @@
+package shell
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/process"
+)
+
+//go:embed loop.bash
+var loop string
+
+// Descriptors of the resident shell. loop.bash names the same numbers.
+const (
+	fdWake    = 200 // a line: evaluate what fdText holds
+	fdText    = 201 // memory file: NUL-separated words, see life.begin
+	fdRecords = 202 // records for the agent
+	fdSpare   = 203 // a line: the spare goes on
+	fdStdout  = 204 // the next command's pipes, made by the shell itself
+	fdStderr  = 205
+	fdStdin   = 206
+	fds       = 204 // how many descriptors a shell is born with
+)
+
+// record is one line of what a shell tells.
+type record struct {
+	kind  byte // S, R, D
+	value int
+}
+
+// life is one lineage of resident shells: a bash and the spares that went on
+// in its place. Its fields belong to whoever runs a command or settles it.
+type life struct {
+	wake, spareWake *os.File
+	control         *os.File
+	text            *os.File
+	records         chan record
+	done            chan struct{} // closed with the life
+
+	main   *process.Child
+	spare  process.Handle // forked before the command that runs or comes next
+	stdout *capture       // the next command's, once settled
+	stderr *capture
+}
+
+// begin starts a bash. It does not wait for it to be ready.
+func begin(r *process.Reaper, path, dir string, environ []string) (*life, error) {
+	l := &life{records: make(chan record, 16), done: make(chan struct{})}
+	wake, err1 := pipe(&l.wake, false)
+	spareWake, err2 := pipe(&l.spareWake, false)
+	records, err3 := pipe(&l.control, true)
+	memory, err4 := memory("command", "")
+	null, err5 := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	l.text = memory
+	defer closeAll(wake, spareWake, records, null)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+		l.close()
+		return nil, fmt.Errorf("start the shell: %w", err)
+	}
+
+	files := make([]uintptr, fds)
+	for i := range files {
+		files[i] = ^uintptr(0) // closed
+	}
+	files[0], files[1], files[2] = null.Fd(), null.Fd(), null.Fd()
+	files[fdWake], files[fdText] = wake.Fd(), memory.Fd()
+	files[fdRecords], files[fdSpare] = records.Fd(), spareWake.Fd()
+	argv := []string{"bash", "--norc", "--noprofile", "-c", strings.TrimSuffix(loop, "\n"), "bash"}
+	l.main, err1 = spawn(r, path, argv, dir, environ, files)
+	if err1 != nil {
+		l.close()
+		return nil, err1
+	}
+	go l.readRecords()
+	return l, nil
+}
+
+// pipe makes a pipe of which the agent keeps one end, in *mine, and returns
+// the other. Only the agent's end is non-blocking.
+func pipe(mine **os.File, agentReads bool) (theirs *os.File, err error) {
+	var fd [2]int
+	if err := unix.Pipe2(fd[:], unix.O_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("pipe: %w", err)
+	}
+	if agentReads {
+		fd[0], fd[1] = fd[1], fd[0]
+	}
+	if err := unix.SetNonblock(fd[1], true); err != nil {
+		return nil, fmt.Errorf("pipe: %w", err)
+	}
+	*mine = os.NewFile(uintptr(fd[1]), "pipe")
+	return os.NewFile(uintptr(fd[0]), "pipe"), nil
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// spawn starts a program in dir, or in / when dir can't be entered, in a
+// session of its own and first in line for the kernel's OOM killer.
+func spawn(r *process.Reaper, path string, argv []string, dir string, environ []string, files []uintptr) (*process.Child, error) {
+	attr := &syscall.ProcAttr{Dir: dir, Env: environ, Files: files, Sys: &syscall.SysProcAttr{Setsid: true}}
+	child, err := r.Start(path, argv, attr)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		attr.Dir = "/"
+		child, err = r.Start(path, argv, attr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Fails only for a child that is gone already.
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", child.PID), []byte("1000"), 0)
+	return child, nil
+}
+
+// readRecords parses the lines of a control pipe until it is closed. What is
+// no record is dropped: commands may find the pipe through /proc.
+func (l *life) readRecords() {
+	defer close(l.records)
+	var pending []byte
+	buf := make([]byte, 512)
+	for {
+		n, err := l.control.Read(buf)
+		if err != nil {
+			return
+		}
+		pending = append(pending, buf[:n]...)
+		for {
+			line, rest, found := strings.Cut(string(pending), "\n")
+			if !found {
+				break
+			}
+			pending = pending[len(pending)-len(rest):]
+			if r, ok := parseRecord(line); ok {
+				select {
+				case l.records <- r:
+				case <-l.done:
+					return
+				}
+			}
+		}
+		if len(pending) > maxRecord {
+			pending = pending[:0]
+		}
+	}
+}
+
+// maxRecord is longer than any record.
+const maxRecord = 32
+
+func parseRecord(line string) (record, bool) {
+	if len(line) < 2 || len(line) > maxRecord || !strings.Contains("SRD", line[:1]) {
+		return record{}, false
+	}
+	n, err := strconv.Atoi(line[1:])
+	if err != nil || n < 0 {
+		return record{}, false
+	}
+	return record{line[0], n}, true
+}
+
+// pipePath names a descriptor of the shell that waits for a command.
+func (l *life) pipePath(fd int) string { return fmt.Sprintf("/proc/%d/fd/%d", l.main.PID, fd) }
+
+// open opens the pipes that the shell made for the next command. A
+// here-string's newline is the first byte in each.
+func (l *life) open() (err error) {
+	if l.stdout, err = openCapture(l.pipePath(fdStdout), 1); err != nil {
+		return err
+	}
+	l.stderr, err = openCapture(l.pipePath(fdStderr), 1)
+	return err
+}
+
+// send hands words to the shell and wakes it: the path of standard input, the
+// text to evaluate, and what that text refers to.
+func (l *life) send(words []string) error {
+	data := []byte(strings.Join(words, "\x00"))
+	if err := l.text.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := l.text.WriteAt(data, 0); err != nil {
+		return err
+	}
+	if _, err := l.text.Seek(0, 0); err != nil {
+		return err
+	}
+	_, err := l.wake.Write([]byte("\n"))
+	return err
+}
+
+func (l *life) dropPipes() {
+	l.stdout.discard()
+	l.stderr.discard()
+	l.stdout, l.stderr = nil, nil
+}
+
+// close lets go of the shell and its spare: both end when they see it. It is
+// called once.
+func (l *life) close() {
+	close(l.done)
+	closeAll(l.wake, l.spareWake, l.control, l.text)
+	l.dropPipes()
+}

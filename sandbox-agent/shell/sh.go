@@ -1,0 +1,163 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/process"
+)
+
+// sh runs each command in a new process of a plain POSIX shell, for images
+// without a bash. Working directory, umask and exported variables persist;
+// functions, other variables, options and descriptors don't. A command that
+// exits early leaves them as they were.
+type sh struct {
+	config Config
+	path   string
+	env    []string
+	state  string // source that restores what persists
+}
+
+//go:embed sh.sh
+var shScript string
+
+func newSh(config Config, path string) *sh { return &sh{config: config, path: path} }
+
+func (s *sh) setenv(env []string, restart bool) error {
+	s.env = env
+	return nil
+}
+
+func (s *sh) close() {}
+
+func (s *sh) run(ctx context.Context, c Command) (Result, error) {
+	p, err := s.start(c)
+	if err != nil {
+		return Result{}, err
+	}
+	began, tick := time.Now(), process.Now()
+	defer p.close()
+	var r Result
+	timer := time.NewTimer(c.Timeout)
+	defer timer.Stop()
+	select {
+	case <-p.child.Exited():
+		r.ExitCode = p.child.ExitCode()
+		s.keep(p.saved)
+	case <-timer.C:
+		r.ExitCode, r.TimedOut = killed, true
+		r.Notice = killAll(p.child, tick)
+	case <-ctx.Done():
+		r.ExitCode = killed
+		r.Notice = killAll(p.child, tick)
+	}
+	r.Duration = time.Since(began)
+	r.Stdout, r.Stderr = p.stdout.seal(), p.stderr.seal()
+	return r, nil
+}
+
+func killAll(child *process.Child, tick uint64) (notice string) {
+	ctx, cancel := context.WithTimeout(context.Background(), killTime)
+	defer cancel()
+	scope := process.Scope{Agent: os.Getpid(), Shell: child.PID, Start: tick, Mark: child.PID}
+	if err := scope.Kill(ctx); err != nil {
+		return fmt.Sprintf("Processes of the command may still run: %v.", err)
+	}
+	return ""
+}
+
+// shProcess is one running command.
+type shProcess struct {
+	child          *process.Child
+	stdout, stderr *capture
+	saved          *os.File
+}
+
+func (p *shProcess) close() { p.saved.Close() }
+
+func (s *sh) start(c Command) (*shProcess, error) {
+	command, err1 := memory("command", prelude(c)+c.Text)
+	state, err2 := memory("state", s.state)
+	saved, err3 := memory("saved", "")
+	stdin, err4 := memory("stdin", c.Stdin)
+	stdout, err5 := newCapture()
+	stderr, err6 := newCapture()
+	p := &shProcess{stdout: stdout, stderr: stderr, saved: saved}
+	err := errors.Join(err1, err2, err3, err4, err5, err6)
+	if err == nil {
+		files := []uintptr{stdin.Fd(), stdout.write.Fd(), stderr.write.Fd(), command.Fd(), state.Fd(), saved.Fd()}
+		argv := []string{"sh", "-c", shScript, "sh"}
+		p.child, err = spawn(s.config.Reaper, s.path, argv, s.config.Dir, slices.Concat(s.config.Environ, s.env), files)
+	}
+	closeAll(command, state, stdin)
+	if err != nil {
+		closeAll(saved)
+		stdout.discard()
+		stderr.discard()
+		return nil, fmt.Errorf("the shell does not start: %w", err)
+	}
+	stdout.start(c.OutputBytes)
+	stderr.start(c.OutputBytes)
+	return p, nil
+}
+
+// prelude makes a command begin with cd and export.
+func prelude(c Command) string {
+	var b strings.Builder
+	if c.Cwd != "" {
+		fmt.Fprintf(&b, "cd -- %s || exit; ", quote(c.Cwd))
+	}
+	for _, kv := range c.Env {
+		fmt.Fprintf(&b, "export %s; ", quote(kv))
+	}
+	return b.String()
+}
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// keep takes over what the command saved: its umask and exports, a NUL, its
+// working directory. A command that didn't get so far saved nothing.
+func (s *sh) keep(saved *os.File) {
+	const most = 1 << 20
+	data, err := io.ReadAll(io.NewSectionReader(saved, 0, most))
+	if err != nil {
+		return
+	}
+	exports, dir, complete := bytes.Cut(data, []byte{0})
+	if !complete {
+		return
+	}
+	s.state = fmt.Sprintf("umask %scd -- %s\n", exports, quote(strings.TrimSuffix(string(dir), "\n")))
+}
+
+// memory returns an unlinked file in memory that holds content.
+func memory(name, content string) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memory file: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if _, err := f.WriteAt([]byte(content), 0); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("memory file: %w", err)
+	}
+	return f, nil
+}
+
+// newCapture returns a capture of a pipe of the agent's own.
+func newCapture() (*capture, error) {
+	c := &capture{}
+	write, err := pipe(&c.read, true)
+	c.write = write
+	return c, err
+}

@@ -1,0 +1,127 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/berth-dev/berth/sandbox-agent/process"
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// Config says where and how a shell runs.
+type Config struct {
+	Reaper *process.Reaper
+	// Dir is where a new shell starts; "/" when that is impossible.
+	Dir string
+	// Environ is a new shell's environment, and Path in it where shells are
+	// looked for. Setenv adds to it.
+	Environ []string
+}
+
+// Shell is the session's shell. It is safe for concurrent use.
+type Shell struct {
+	config Config
+	kind   string
+	queue  queue
+
+	mu     sync.Mutex
+	interp interpreter
+	used   atomic.Bool
+	closed atomic.Bool
+}
+
+// New finds a shell and begins to start it, without waiting for it.
+func New(config Config) *Shell {
+	s := &Shell{config: config, queue: queue{limit: wire.QueueLength}}
+	bashPath, shPath := find(config.Environ, "bash"), find(config.Environ, "sh")
+	switch {
+	case bashPath != "":
+		s.kind = wire.ShellBash
+		s.interp = newBash(config, bashPath)
+	case shPath != "":
+		s.kind = wire.ShellSh
+		s.interp = newSh(config, shPath)
+	default:
+		s.kind = wire.ShellNone
+	}
+	return s
+}
+
+// Kind is one of wire.ShellBash, wire.ShellSh and wire.ShellNone. It is known
+// without waiting for anything.
+func (s *Shell) Kind() string { return s.kind }
+
+// Setenv adds env (NAME=value) to the environment of shells that start from
+// now on. A shell in which nothing has run is replaced, so that what a session
+// is bound with reaches its first command.
+func (s *Shell) Setenv(ctx context.Context, env []string) error {
+	if err := s.queue.enter(ctx); err != nil {
+		return err
+	}
+	defer s.queue.leave()
+	if s.kind == wire.ShellNone || s.closed.Load() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.interp.setenv(env, !s.used.Load())
+}
+
+// Run runs c when its turn comes. Cancelling ctx cancels c; once c has begun
+// that gives a result like any other, before that ctx's error. Other errors
+// are ErrQueueFull, ErrNoShell, ErrClosed, and those of starting a shell.
+func (s *Shell) Run(ctx context.Context, c Command) (Result, error) {
+	if s.kind == wire.ShellNone {
+		return Result{}, ErrNoShell
+	}
+	if err := s.queue.enter(ctx); err != nil {
+		return Result{}, err
+	}
+	defer s.queue.leave()
+	if s.closed.Load() {
+		return Result{}, ErrClosed
+	}
+	s.used.Store(true)
+	return s.interp.run(ctx, c)
+}
+
+// Close ends every process that the shell started and waits for that, until
+// ctx ends. Commands must have ended, or have been cancelled, before.
+func (s *Shell) Close(ctx context.Context) error {
+	s.closed.Store(true)
+	if s.kind == wire.ShellNone {
+		return nil
+	}
+	if err := s.queue.enter(ctx); err != nil && !errors.Is(err, ErrQueueFull) {
+		return fmt.Errorf("close shell: %w", err)
+	}
+	s.interp.close()
+	return process.Scope{Agent: os.Getpid()}.Kill(ctx)
+}
+
+// find looks for an executable file in the PATH of environ, then where images
+// keep their shells.
+func find(environ []string, name string) string {
+	var dirs []string
+	for _, kv := range environ {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			dirs = filepath.SplitList(path)
+		}
+	}
+	for _, dir := range append(dirs, "/bin", "/usr/bin", "/usr/local/bin") {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
