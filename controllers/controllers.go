@@ -26,6 +26,9 @@ import (
 	"github.com/berth-dev/berth/controllers/signingkey"
 )
 
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=create,namespace=berth-system
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;update;patch,resourceNames=berth-controller,namespace=berth-system
+
 // Options are what the controllers need to know of the installation.
 type Options struct {
 	// Namespace is the controller's own, which holds the signing key.

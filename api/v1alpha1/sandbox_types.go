@@ -19,7 +19,7 @@ const (
 
 // SandboxSpec is the user's; neither controller nor gateway edits it.
 //
-// +kubebuilder:validation:XValidation:rule="self.templateRef == oldSelf.templateRef",message="templateRef is immutable: create another Sandbox to use another template"
+// +kubebuilder:validation:XValidation:rule="has(self.templateRef) == has(oldSelf.templateRef) && (!has(self.templateRef) || self.templateRef == oldSelf.templateRef)",message="templateRef is immutable: create another Sandbox to use another template"
 // +kubebuilder:validation:XValidation:rule="has(self.owner) == has(oldSelf.owner) && (!has(self.owner) || self.owner == oldSelf.owner)",message="owner is immutable: a session never changes hands"
 type SandboxSpec struct {
 	// templateRef names the SandboxTemplate, in the same namespace, that the pod
@@ -224,7 +224,7 @@ type Termination struct {
 // +kubebuilder:printcolumn:name="Owner",type=string,priority=1,JSONPath=`.spec.owner`
 // +kubebuilder:printcolumn:name="Expires",type=string,priority=1,JSONPath=`.status.expiresAt`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63 && self.metadata.name.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",message="metadata.name is the session ID: at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit",fieldPath=".metadata.name"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63 && self.metadata.name.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",message="metadata.name is the session ID: at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit"
 type Sandbox struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -234,7 +234,7 @@ type Sandbox struct {
 
 	// spec is what the user asks for.
 	// +optional
-	// +kubebuilder:default={}
+	// +kubebuilder:default={templateRef: {name: "default"}}
 	Spec SandboxSpec `json:"spec,omitzero"`
 
 	// status is what the controller observed.

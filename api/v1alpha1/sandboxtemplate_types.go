@@ -155,7 +155,7 @@ type SandboxTemplateStatus struct {
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.podTemplate.spec.containers[?(@.name=="sandbox")].image`
 // +kubebuilder:printcolumn:name="Egress",type=string,priority=1,JSONPath=`.spec.network.egress`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63 && self.metadata.name.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",message="metadata.name must be at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit",fieldPath=".metadata.name"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63 && self.metadata.name.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",message="metadata.name must be at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit"
 type SandboxTemplate struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -19,10 +19,7 @@ import (
 	"github.com/berth-dev/berth/controllers"
 )
 
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=create,namespace=berth-system
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;update;patch,resourceNames=berth-controller,namespace=berth-system
-
-// leaseName is the Lease that the leader holds.
+// leaseName is the Lease that the leader holds; see the RBAC markers of package controllers.
 const leaseName = "berth-controller"
 
 var logLevels = map[string]zapcore.Level{

@@ -110,7 +110,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: spec
       type:
         namedType: com.github.berth-dev.berth.api.v1alpha1.SandboxSpec
-      default: {}
+      default:
+        templateRef:
+          name: default
     - name: status
       type:
         namedType: com.github.berth-dev.berth.api.v1alpha1.SandboxStatus
