@@ -78,7 +78,7 @@ test-unit: ## Unit tests of every module, with the race detector.
 	go -C hack/cluster test -race ./...
 	go -C hack/image test -race ./...
 	go -C hack/tools test -race ./...
-	go -C hack/tools/golangci-lint test ./...
+	CGO_ENABLED=0 go -C hack/tools/golangci-lint test ./...
 
 .PHONY: test-integration
 test-integration: $(if $(KUBEBUILDER_ASSETS),,hack/bin/cluster) ## Controllers and admission against a real API server (envtest).
@@ -136,7 +136,7 @@ $(GOLANGCI_LINT): ; @$(call build-tool,hack/tools/golangci-lint,.)
 # under its name only when it is whole.
 define build-tool
 	echo "building $(@F) into $(@D)"; mkdir -p $(@D)
-	CGO_ENABLED=0 go -C $(1) build -trimpath -ldflags="-s -w" -o $@.new $(2) && mv $@.new $@
+	CGO_ENABLED=0 go -C $(1) build -o $@.new $(2) && mv $@.new $@
 endef
 
 .PHONY: FORCE

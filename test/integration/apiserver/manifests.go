@@ -64,7 +64,7 @@ func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstruc
 	strict := client.WithFieldValidation(c, "Strict")
 	opts = append([]client.ApplyOption{client.FieldOwner("berth-test"), client.ForceOwnership}, opts...)
 	for _, object := range objects {
-		if err := strict.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), opts...); err != nil {
+		if err := strict.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), opts...); err != nil {
 			return fmt.Errorf("apply %s %s: %w", object.GetKind(), client.ObjectKeyFromObject(object), err)
 		}
 	}
