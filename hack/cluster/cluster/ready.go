@@ -21,7 +21,16 @@ func (c Cluster) awaitReady(ctx context.Context, o Options, progress io.Writer) 
 	defer cancel()
 	specs := c.specs(o)
 	for _, s := range specs {
-		if err := c.importPause(ctx, s); err != nil {
+		id, err := node.ReadIdentity(s.Dir())
+		if err != nil {
+			return err
+		}
+		var stop context.CancelFunc
+		if ctx, stop, err = id.While(ctx, fmt.Errorf("%s ended", s.Name())); err != nil {
+			return c.explain(s, err)
+		}
+		defer stop()
+		if err := c.importPause(ctx, s, id); err != nil {
 			return c.explain(s, err)
 		}
 	}
@@ -67,11 +76,7 @@ func (c Cluster) awaitNode(ctx context.Context, client api, s node.Spec) error {
 }
 
 // importPause gives a node the image that every pod needs.
-func (c Cluster) importPause(ctx context.Context, s node.Spec) error {
-	id, err := node.ReadIdentity(s.Dir())
-	if err != nil {
-		return err
-	}
+func (c Cluster) importPause(ctx context.Context, s node.Spec, id process.Identity) error {
 	socket := process.Probe("unix://" + node.Socket(id))
 	if err := process.NewProber(process.DialIn(node.Netns(id))).Wait(ctx, socket); err != nil {
 		return err

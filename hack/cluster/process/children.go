@@ -21,8 +21,7 @@ func Children(parent int) (map[string]int, error) {
 		if err != nil {
 			continue // not a process
 		}
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil || parentOf(string(stat)) != parent {
+		if st, err := readStat(pid); err != nil || st.parent != parent {
 			continue // ended meanwhile, or another's
 		}
 		cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -33,17 +32,4 @@ func Children(parent int) (map[string]int, error) {
 		found[filepath.Base(program)] = pid
 	}
 	return found, nil
-}
-
-// parentOf reads field 4 of /proc/PID/stat, 0 if there is none.
-func parentOf(stat string) int {
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 2 {
-		return 0
-	}
-	parent, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return 0
-	}
-	return parent
 }

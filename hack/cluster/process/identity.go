@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -40,32 +39,14 @@ func Self() (Identity, error) {
 }
 
 // Identify returns the identity of the process that has this ID now. It fails
-// with fs.ErrNotExist when there is none.
+// with fs.ErrNotExist when there is none; one that ended and only waits for its
+// parent to notice is none.
 func Identify(pid int) (Identity, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if errors.Is(err, unix.ESRCH) {
+	st, err := readStat(pid)
+	if err == nil && (st.state == 'Z' || st.state == 'X') {
 		err = fs.ErrNotExist
 	}
-	if err != nil {
-		return Identity{}, err
-	}
-	start, err := startTime(string(stat))
-	return Identity{PID: pid, Start: start}, err
-}
-
-// startTime reads field 22 of /proc/PID/stat. The second field is the program's
-// name in parentheses and may itself hold spaces and parentheses.
-func startTime(stat string) (uint64, error) {
-	end := strings.LastIndexByte(stat, ')')
-	if end < 0 {
-		return 0, fmt.Errorf("no program name in %q", stat)
-	}
-	const afterName = 22 - 2 - 1 // fields are counted from 1, two are behind us
-	fields := strings.Fields(stat[end+1:])
-	if len(fields) <= afterName {
-		return 0, fmt.Errorf("%d fields after the name in %q", len(fields), stat)
-	}
-	return strconv.ParseUint(fields[afterName], 10, 64)
+	return Identity{PID: pid, Start: st.start}, err
 }
 
 // Write keeps the identity in a file, at once and whole.
@@ -120,6 +101,26 @@ func (id Identity) Kill(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, killWait)
 	defer cancel()
 	return waitPidfd(ctx, fd, id.PID)
+}
+
+// While returns a context that also ends, with what as its cause, when the
+// process does.
+func (id Identity) While(parent context.Context, what error) (context.Context, context.CancelFunc, error) {
+	fd, err := unix.PidfdOpen(id.PID, 0)
+	if err != nil {
+		return nil, nil, errors.Join(what, err)
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	go func() {
+		defer unix.Close(fd)
+		if waitPidfd(ctx, fd, id.PID) == nil {
+			cancel(what)
+		}
+	}()
+	if !id.Alive() {
+		cancel(what)
+	}
+	return ctx, func() { cancel(context.Canceled) }, nil
 }
 
 func waitPidfd(ctx context.Context, fd, pid int) error {
