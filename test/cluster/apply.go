@@ -39,8 +39,8 @@ func Objects(path, namespace string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Apply applies an object on the server's side, as `kubectl apply --server-side`.
-func (c *Cluster) Apply(ctx context.Context, object *unstructured.Unstructured) error {
-	return c.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+// ApplyObject applies an object on the server's side, as `kubectl apply --server-side`.
+func (c *Cluster) ApplyObject(ctx context.Context, object *unstructured.Unstructured) error {
+	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
 		client.FieldOwner("berth-test"), client.ForceOwnership)
 }

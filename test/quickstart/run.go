@@ -56,7 +56,7 @@ func start(ctx context.Context, c *cluster.Cluster, s *steps, sample, namespace 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Apply(ctx, object); err != nil {
+	if err := c.ApplyObject(ctx, object); err != nil {
 		return nil, fmt.Errorf("apply %s: %w", sample, err)
 	}
 	s.done(fmt.Sprintf("Applied the Sandbox %q of %s", object.GetName(), sample))
