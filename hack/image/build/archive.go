@@ -20,9 +20,6 @@ import (
 
 // write makes the tar beside its place and moves it there when it is whole.
 func (b Builder) write(result Result, image catalog.Image, sources []layer.Source) (err error) {
-	if err := os.MkdirAll(b.Out, 0o755); err != nil {
-		return err
-	}
 	work, err := os.MkdirTemp(b.Out, ".new-")
 	if err != nil {
 		return err

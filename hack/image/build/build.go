@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/hack/image/catalog"
 	"github.com/berth-dev/berth/hack/image/debian"
 	"github.com/berth-dev/berth/hack/image/layer"
+	"github.com/berth-dev/berth/hack/image/lock"
 )
 
 // format is part of every image's inputs: raise it when the same inputs begin to
@@ -52,14 +53,31 @@ type Result struct {
 }
 
 // Image makes one image, unless its tar is there and was made from the same inputs.
+// Builds into one directory wait for each other.
 func (b Builder) Image(ctx context.Context, image catalog.Image) (Result, error) {
-	sources, err := b.sources(ctx, image)
+	if err := os.MkdirAll(b.Out, 0o755); err != nil {
+		return Result{}, fmt.Errorf("making the place for images: %w", err)
+	}
+	unlock, err := lock.File(filepath.Join(b.Out, ".lock"))
+	if err != nil {
+		return Result{}, err
+	}
+	defer unlock()
+	result, err := b.image(ctx, image)
 	if err != nil {
 		return Result{}, fmt.Errorf("image %s: %w", image.Name, err)
 	}
+	return result, nil
+}
+
+func (b Builder) image(ctx context.Context, image catalog.Image) (Result, error) {
+	sources, err := b.sources(ctx, image)
+	if err != nil {
+		return Result{}, err
+	}
 	inputs, err := b.inputs(image, sources)
 	if err != nil {
-		return Result{}, fmt.Errorf("image %s: %w", image.Name, err)
+		return Result{}, err
 	}
 	result := Result{
 		Ref:  catalog.Repository + "/" + image.Name + ":" + b.Version,
@@ -68,7 +86,7 @@ func (b Builder) Image(ctx context.Context, image catalog.Image) (Result, error)
 	stamp := filepath.Join(b.Out, "."+image.Name+".inputs")
 	result.Unchanged, err = unchanged(result.Path, stamp, inputs)
 	if err != nil {
-		return Result{}, fmt.Errorf("image %s: %w", image.Name, err)
+		return Result{}, err
 	}
 	if !result.Unchanged {
 		err := b.write(result, image, sources)
@@ -76,7 +94,7 @@ func (b Builder) Image(ctx context.Context, image catalog.Image) (Result, error)
 			err = os.WriteFile(stamp, []byte(inputs), 0o644)
 		}
 		if err != nil {
-			return Result{}, fmt.Errorf("image %s: %w", image.Name, err)
+			return Result{}, err
 		}
 	}
 	info, err := os.Stat(result.Path)

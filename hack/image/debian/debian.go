@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/hack/image/catalog"
+	"github.com/berth-dev/berth/hack/image/lock"
 )
 
 //go:embed *.sh
@@ -81,7 +82,7 @@ func (b Builder) Root(ctx context.Context, root catalog.Root) (Tree, error) {
 		return Tree{}, fmt.Errorf("making the cache of Debian roots: %w", err)
 	}
 	// Two builds at once must not both spend the minute.
-	unlock, err := lock(filepath.Join(dir, root.Stage+".lock"))
+	unlock, err := lock.File(filepath.Join(dir, root.Stage+".lock"))
 	if err != nil {
 		return Tree{}, err
 	}

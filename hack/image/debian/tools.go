@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 )
 
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -56,16 +55,4 @@ func aptGet(ctx context.Context, args ...string) error {
 		return fmt.Errorf("apt-get %s: %w; it said:\n%s", strings.Join(args, " "), err, said.String())
 	}
 	return nil
-}
-
-// lock waits for the lock file at path; it is free again when the process ends.
-func lock(path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("opening a lock in the cache: %w", err)
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), file.Close())
-	}
-	return func() { file.Close() }, nil
 }
