@@ -6,10 +6,15 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 VERSION ?= dev
-# Where images and the end-to-end tests run: local (hack/cluster), existing (the
-# current kube context) or kind.
+# Where Berth is installed and tested: local (hack/cluster), kind, or existing (the
+# current kube context, which can pull or already has the images).
 CLUSTER ?= local
 export VERSION CLUSTER
+
+# What runs a program where the cluster can be reached, and kubectl there.
+IN_CLUSTER := $(if $(filter local,$(CLUSTER)),$(CURDIR)/hack/bin/cluster exec --)
+KUBECTL := $(strip $(IN_CLUSTER) kubectl)
+IMAGES ?= controller gateway agent sandbox sandbox-small sandbox-busybox sandbox-noshell
 
 # Tools and downloads are kept outside the checkout, by version.
 export BERTH_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/berth
@@ -20,7 +25,7 @@ CRD_REF_DOCS   := $(TOOLS)/crd-ref-docs
 GOLANGCI_LINT  := $(TOOLS)/golangci-lint
 
 MODULES := . hack/cluster hack/image hack/tools
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X github.com/berth-dev/berth/version.Version=$(VERSION)"
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 ##@ Every day
 
@@ -30,7 +35,8 @@ help: ## List the targets.
 
 .PHONY: quickstart
 quickstart: ## Bring up a cluster, install Berth, and use a session through MCP.
-	go run ./test/quickstart
+	@$(MAKE) cluster-up images load-images install IMAGES="controller gateway agent sandbox"
+	@go run -exec '$(IN_CLUSTER)' ./test/quickstart
 
 .PHONY: build
 build: ## Build the binaries into bin/.
@@ -85,45 +91,69 @@ test-integration: $(if $(KUBEBUILDER_ASSETS),,hack/bin/cluster) ## Controllers a
 	KUBEBUILDER_ASSETS="$${KUBEBUILDER_ASSETS:-$$(hack/bin/cluster assets)}" go test -race -timeout=20m ./test/integration/...
 
 .PHONY: test-e2e
-test-e2e: images ## Real pods on a real cluster.
-	go test -timeout=30m -v ./test/e2e/...
+test-e2e: images test/clients/node_modules ## Real pods on a real cluster, started for it.
+	@$(call in-own-cluster,test,go test -count=1 -timeout=40m -v -exec '$(IN_CLUSTER)' ./test/e2e/...)
 
 .PHONY: bench
 bench: images ## Measure against the goals; writes docs/performance.md and bench.json.
-	go run ./test/bench
+	@$(call in-own-cluster,bench,go run -exec '$(IN_CLUSTER)' ./test/bench)
+
+# $(call in-own-cluster,NAME,COMMAND) leaves the cluster of the quickstart alone.
+define in-own-cluster
+	export BERTH_CLUSTER=$(1); trap '$(MAKE) cluster-down' EXIT; \
+	$(MAKE) cluster-up load-images install; $(2)
+endef
+
+test/clients/node_modules: test/clients/package-lock.json
+	cd test/clients && npm ci --no-fund --no-audit
+	@touch $@
 
 ##@ Cluster and installation
 
-hack/bin/cluster: FORCE
-	@go -C hack/cluster build -o $(CURDIR)/$@ .
-
 .PHONY: cluster-up
-cluster-up: hack/bin/cluster ## Start a real Kubernetes on this machine.
-	hack/bin/cluster up
+cluster-up: cluster-up-$(CLUSTER) ## Start a real Kubernetes on this machine.
+cluster-up-local: hack/bin/cluster ; hack/bin/cluster up
+cluster-up-kind: ; kind get clusters | grep -qx berth || kind create cluster --name berth
+cluster-up-existing: ; @kubectl version
 
 .PHONY: cluster-down
-cluster-down: hack/bin/cluster ## Stop it, leaving nothing behind.
-	hack/bin/cluster down
+cluster-down: cluster-down-$(CLUSTER) ## Stop it, leaving nothing behind.
+cluster-down-local: hack/bin/cluster ; hack/bin/cluster down
+cluster-down-kind: ; kind delete cluster --name berth
+cluster-down-existing: ; @echo "the cluster of the current kube context is yours: left as it is"
 
 .PHONY: images
-images: ## Build the images as tars into dist/images.
-	go -C hack/image run . --version=$(VERSION) --output=$(CURDIR)/dist/images
+images: ## Build the images as tars into dist/images, without a container engine.
+	go -C hack/image run . build --version=$(VERSION) --out=$(CURDIR)/dist/images $(IMAGES)
+
+.PHONY: load-images
+load-images: load-images-$(CLUSTER) ## Give the cluster the images.
+load-images-local: hack/bin/cluster ; hack/bin/cluster load-image $(IMAGES:%=dist/images/%.tar)
+load-images-kind: ; for tar in $(IMAGES:%=dist/images/%.tar); do kind load image-archive --name berth $$tar; done
+load-images-existing: ; @echo "an existing cluster pulls its images itself: push them as docs/operations.md says"
+
+# Images of one tag that were built anew make new pods.
+BUILD = $(shell cat dist/images/controller.tar dist/images/gateway.tar 2>/dev/null | sha256sum | cut -c1-12)
 
 .PHONY: install-manifest
 install-manifest: $(KUSTOMIZE) ## Write dist/install.yaml: all of Berth in one file.
 	@mkdir -p dist
-	$(KUSTOMIZE) build config/default | sed -E 's,(image: ghcr.io/berth-dev/[a-z-]+):dev$$,\1:$(VERSION),' > dist/install.yaml
+	$(KUSTOMIZE) build config/default \
+	| sed -E 's,(ghcr.io/berth-dev/[a-z-]+):dev$$,\1:$(VERSION),; s,(berth.dev/build:) dev,\1 "$(VERSION)-$(BUILD)",' > dist/install.yaml
 
 # The kinds first: kubectl looks up every kind of a file before it applies any.
 .PHONY: install
-install: install-manifest ## Install Berth into the current kube context.
-	kubectl apply --server-side -k config/crd
-	kubectl wait --for=condition=Established -k config/crd
-	kubectl apply --server-side -f dist/install.yaml
+install: install-manifest $(if $(filter local,$(CLUSTER)),hack/bin/cluster) ## Install Berth, or the changes of it.
+	$(KUBECTL) apply --server-side -k config/crd
+	$(KUBECTL) wait --for=condition=Established crd/sandboxes.berth.dev crd/sandboxtemplates.berth.dev
+	$(KUBECTL) apply --server-side -f dist/install.yaml
 
 .PHONY: uninstall
-uninstall: install-manifest ## Remove Berth, all sandboxes and their namespace with it.
-	kubectl delete --ignore-not-found -f dist/install.yaml
+uninstall: install-manifest ## Remove Berth, and every sandbox with it.
+	$(KUBECTL) delete --ignore-not-found -f dist/install.yaml
+
+hack/bin/cluster: FORCE
+	@go -C hack/cluster build -o $(CURDIR)/$@ .
 
 ##@ Tools (built once per version into the cache)
 
