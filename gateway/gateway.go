@@ -98,7 +98,7 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 		Authorizer:    authorizer,
 		Sessions:      resolver,
 		Namespaces:    namespaces,
-		Calls:         cancellation.NewRegistry(),
+		Calls:         cancellation.NewRegistry(time.Now),
 		Metrics:       g.metrics,
 		Log:           log,
 		Options: front.Options{

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"sync"
+	"time"
 )
 
 // ErrNotified is the cause of a call that a notification cancelled.
@@ -25,20 +26,33 @@ type Call struct {
 	ID string
 }
 
+// goneFor is how long after a disconnect a notification about the same call is
+// still taken for that call's: clients send both.
+const goneFor = 10 * time.Second
+
+// maxGone bounds what is remembered of disconnects.
+const maxGone = 4096
+
 // Registry knows the calls under way in this process.
 type Registry struct {
+	now func() time.Time
+
 	mu    sync.Mutex
 	calls map[Call]map[*entry]struct{}
+	// gone are calls that ended with their connection, and when.
+	gone map[Call]time.Time
 }
 
 type entry struct{ cancel context.CancelCauseFunc }
 
-// NewRegistry returns an empty registry.
-func NewRegistry() *Registry { return &Registry{calls: make(map[Call]map[*entry]struct{})} }
+// NewRegistry returns an empty registry that tells the time by now.
+func NewRegistry(now func() time.Time) *Registry {
+	return &Registry{now: now, calls: make(map[Call]map[*entry]struct{}), gone: make(map[Call]time.Time)}
+}
 
 // Begin notes a call that cancel ends, until the function that it returns is
-// called.
-func (r *Registry) Begin(call Call, cancel context.CancelCauseFunc) (end func()) {
+// called, which is told whether the call's connection is gone.
+func (r *Registry) Begin(call Call, cancel context.CancelCauseFunc) (end func(disconnected bool)) {
 	e := &entry{cancel}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,21 +60,47 @@ func (r *Registry) Begin(call Call, cancel context.CancelCauseFunc) (end func())
 		r.calls[call] = make(map[*entry]struct{}, 1)
 	}
 	r.calls[call][e] = struct{}{}
-	return func() {
+	return func(disconnected bool) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.calls[call], e)
 		if len(r.calls[call]) == 0 {
 			delete(r.calls, call)
 		}
+		if disconnected {
+			r.forget()
+			r.gone[call] = r.now()
+		}
+	}
+}
+
+// forget makes room for another disconnect.
+func (r *Registry) forget() {
+	if len(r.gone) < maxGone {
+		return
+	}
+	for call, since := range r.gone {
+		if r.now().Sub(since) > goneFor {
+			delete(r.gone, call)
+		}
+	}
+	if len(r.gone) >= maxGone {
+		clear(r.gone)
 	}
 }
 
 // Cancel ends the call if exactly one is under way by that name: of two it can't
-// be told which one is meant.
+// be told which one is meant. A call by that name that has just ended with its
+// connection is the one that is meant.
 func (r *Registry) Cancel(call Call) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if since, ok := r.gone[call]; ok {
+		delete(r.gone, call)
+		if r.now().Sub(since) <= goneFor {
+			return false
+		}
+	}
 	if len(r.calls[call]) != 1 {
 		return false
 	}

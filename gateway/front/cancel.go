@@ -55,7 +55,8 @@ func (f *Front) cancel(next http.Handler) http.Handler {
 			if m.Method == methodCancelled {
 				f.Calls.Cancel(call)
 			} else {
-				defer f.Calls.Begin(call, cancel)()
+				ended := f.Calls.Begin(call, cancel)
+				defer func() { ended(r.Context().Err() != nil) }()
 			}
 		}
 		next.ServeHTTP(w, r.WithContext(cancellation.WithScope(ctx, scope)))

@@ -25,7 +25,7 @@ const writeTimeout = 15 * time.Second
 // Only callers of the same owner share, so nobody gets another's Sandbox by it.
 func (r *Resolver) create(ctx context.Context, req Request) (*Record, error) {
 	owner := req.Caller.Owner()
-	return r.creates.do(ctx, flightKey{req.Key, owner}, func(ctx context.Context) (*Record, error) {
+	return r.creates.do(ctx, flightKey{req.Key, owner}, r.store, func(ctx context.Context) (*Record, error) {
 		sandbox := r.newSandbox(req.Key, owner)
 		err := r.client.Create(ctx, sandbox)
 		switch {
@@ -77,7 +77,9 @@ func createError(key Key, err error) error {
 	}
 }
 
-// flights are the creates under way, one for each key.
+// flights are the creates under way, one for each key. A create lands when the
+// watch tells of it: who asks in between, and whose store doesn't have it yet,
+// shares its answer instead of asking again.
 type flights struct {
 	mu *sync.Mutex
 	m  map[flightKey]*flight
@@ -96,27 +98,17 @@ type flight struct {
 
 func newFlights() flights { return flights{mu: new(sync.Mutex), m: make(map[flightKey]*flight)} }
 
-// do runs fn once for all who ask while it runs.
-func (f flights) do(ctx context.Context, key flightKey, fn func(context.Context) (*Record, error)) (*Record, error) {
+// landWait is how long a create waits for the watch.
+const landWait = 2 * time.Second
+
+// do runs fn once for all who ask until its Sandbox is in store.
+func (f flights) do(ctx context.Context, key flightKey, store *Store, fn func(context.Context) (*Record, error)) (*Record, error) {
 	f.mu.Lock()
 	running, ok := f.m[key]
 	if !ok {
 		running = &flight{done: make(chan struct{})}
 		f.m[key] = running
-		go func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-			defer cancel()
-			defer func() {
-				if p := recover(); p != nil {
-					running.err = fmt.Errorf("making a session panicked: %v", p)
-				}
-				f.mu.Lock()
-				delete(f.m, key)
-				f.mu.Unlock()
-				close(running.done)
-			}()
-			running.rec, running.err = fn(ctx)
-		}()
+		go f.fly(context.WithoutCancel(ctx), key, running, store, fn)
 	}
 	f.mu.Unlock()
 	select {
@@ -125,4 +117,37 @@ func (f flights) do(ctx context.Context, key flightKey, fn func(context.Context)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+func (f flights) fly(ctx context.Context, key flightKey, running *flight, store *Store, fn func(context.Context) (*Record, error)) {
+	changed := make(chan struct{}, 1)
+	defer store.Watch(key.Key, wake(changed))()
+	running.run(ctx, fn)
+	if running.err == nil && !running.rec.Deleting {
+		ctx, cancel := context.WithTimeout(ctx, landWait)
+		defer cancel()
+		for !store.holds(key.Key, running.rec.UID) && ctx.Err() == nil {
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+		}
+	}
+	f.mu.Lock()
+	delete(f.m, key)
+	f.mu.Unlock()
+	// Who took the answer of a Sandbox that has come and gone looks again.
+	store.notify(key.Key)
+}
+
+func (fl *flight) run(ctx context.Context, fn func(context.Context) (*Record, error)) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	defer close(fl.done)
+	defer func() {
+		if p := recover(); p != nil {
+			fl.err = fmt.Errorf("making a session panicked: %v", p)
+		}
+	}()
+	fl.rec, fl.err = fn(ctx)
 }
