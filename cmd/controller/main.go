@@ -87,7 +87,6 @@ func newManager(config *rest.Config, o *options, logger logr.Logger) (manager.Ma
 		LeaderElectionReleaseOnCancel: true, // main returns as soon as the manager does
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:        o.healthAddress,
-		LivenessEndpointName:          "/livez",
 	}, o.namespace))
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)

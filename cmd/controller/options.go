@@ -36,7 +36,7 @@ func (o *options) BindFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.clusterCIDRs, "cluster-cidr", nil, "range of the cluster's pods, services or nodes, closed to egress Internet; may be repeated")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "act only while holding the lease, so that several replicas can run")
 	flags.StringVar(&o.metricsAddress, "metrics-address", ":9090", "where /metrics is served; 0 turns it off")
-	flags.StringVar(&o.healthAddress, "health-address", ":9091", "where /livez and /readyz are served")
+	flags.StringVar(&o.healthAddress, "health-address", ":9091", "where /healthz and /readyz are served")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
 }
 

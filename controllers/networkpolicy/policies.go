@@ -20,6 +20,9 @@ const (
 	// templatePrefix begins the name of the policy of a template's own rules.
 	templatePrefix = "berth-template-"
 
+	// nameLabel tells Berth's own components apart; config/ sets it.
+	nameLabel = "app.kubernetes.io/name"
+
 	dnsPort       = 53
 	dnsNamespace  = "kube-system"
 	dnsLabelKey   = "k8s-app"
@@ -44,7 +47,7 @@ func Baseline(namespace string, options Options) *networkingv1.NetworkPolicy {
 			From: []networkingv1.NetworkPolicyPeer{{
 				NamespaceSelector: namespaceNamed(options.SystemNamespace),
 				PodSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-					Key: v1alpha1.LabelComponent, Operator: metav1.LabelSelectorOpIn, Values: []string{"controller", "gateway"},
+					Key: nameLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{"berth-controller", "berth-gateway"},
 				}}},
 			}},
 			Ports: []networkingv1.NetworkPolicyPort{port(corev1.ProtocolTCP, agent.Port)},

@@ -33,12 +33,12 @@ const maxTerminationMessage = 1024
 func terminationOf(p *corev1.Pod, now time.Time) *v1alpha1.Termination {
 	var reason, message string
 	switch {
-	case p.Status.Phase == corev1.PodFailed:
+	case p.Status.Phase == corev1.PodFailed && (p.Status.Reason != "" || p.DeletionTimestamp.IsZero()):
 		reason, message = failureOf(p)
+	case !p.DeletionTimestamp.IsZero(): // whatever its containers say: they were told to stop
+		reason, message = disruptionOf(p)
 	case p.Status.Phase == corev1.PodSucceeded:
 		reason, message = terminatedCompleted, "its containers ended"
-	case !p.DeletionTimestamp.IsZero():
-		reason, message = disruptionOf(p)
 	default:
 		return nil
 	}

@@ -2,6 +2,7 @@ package pod
 
 import (
 	"fmt"
+	"path"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,7 +72,7 @@ func addVolumes(spec *corev1.PodSpec, workspace *v1alpha1.Workspace) {
 	})
 	container := sessionContainer(spec)
 	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: workspaceVolume, MountPath: workspacePath})
-	if slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return within(m.MountPath, tmpPath) && within(tmpPath, m.MountPath) }) {
+	if slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == tmpPath }) {
 		return
 	}
 	spec.Volumes = append(spec.Volumes, corev1.Volume{

@@ -3,6 +3,7 @@ package pod
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -66,7 +67,7 @@ func validateSession(spec *corev1.PodSpec, at *field.Path) field.ErrorList {
 		errs = append(errs, field.Forbidden(containerPath.Child("args"), "the agent is PID 1 of the session's container"))
 	}
 	for i, mount := range container.VolumeMounts {
-		if within(mount.MountPath, agentPath) || within(mount.MountPath, workspacePath) && within(workspacePath, mount.MountPath) {
+		if within(mount.MountPath, agentPath) || path.Clean(mount.MountPath) == workspacePath {
 			errs = append(errs, field.Forbidden(containerPath.Child("volumeMounts").Index(i).Child("mountPath"), mount.MountPath+" is mounted by the controller"))
 		}
 	}
