@@ -89,16 +89,10 @@ func (c Cluster) Up(ctx context.Context, o Options, progress io.Writer) error {
 
 // prepare installs and builds what is needed.
 func (c Cluster) prepare(ctx context.Context, o Options, progress io.Writer) error {
-	var missing []components.Component
-	for _, component := range o.components() {
-		if !c.Cache.Has(component) {
-			missing = append(missing, component)
-		}
-	}
-	if err := preflight(ctx, o, missing, progress); err != nil {
+	if err := c.preflight(ctx, o, progress); err != nil {
 		return err
 	}
-	return components.Builder{Cache: c.Cache, Progress: progress}.Build(ctx, missing)
+	return components.Builder{Cache: c.Cache, Progress: progress}.Build(ctx, o.components())
 }
 
 // lock keeps two commands from changing one cluster at a time.

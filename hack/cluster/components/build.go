@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/berth-dev/berth/hack/cluster/debian"
 )
 
 // progressEvery is how often a running build says how far it is.
@@ -56,6 +58,9 @@ func (b Builder) Build(ctx context.Context, list []Component) error {
 // build builds one component into dir.
 func (b Builder) build(ctx context.Context, c Component, label, dir string) error {
 	begin := time.Now()
+	if err := debian.EnsurePackages(ctx, b.Progress, c.DebianBuild...); err != nil {
+		return err
+	}
 	fmt.Fprintf(b.Progress, "%s: building\n", label)
 	src, err := os.MkdirTemp(b.Cache.Dir, "source-")
 	if err != nil {
@@ -67,7 +72,7 @@ func (b Builder) build(ctx context.Context, c Component, label, dir string) erro
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Packages)) {
 		args := c.buildArgs(filepath.Join(dir, name), c.Packages[name])
-		if err := b.run(ctx, c, label, src, args); err != nil {
+		if err := b.compile(ctx, c, label, src, args); err != nil {
 			return err
 		}
 	}
@@ -120,7 +125,7 @@ func goCommand(ctx context.Context, c Component, dir string, args ...string) *ex
 	return cmd
 }
 
-func (b Builder) run(ctx context.Context, c Component, label, dir string, args []string) error {
+func (b Builder) compile(ctx context.Context, c Component, label, dir string, args []string) error {
 	cmd := goCommand(ctx, c, dir, args...)
 	out := &buildOutput{}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -145,17 +150,9 @@ func (b Builder) run(ctx context.Context, c Component, label, dir string, args [
 	close(done)
 	<-stopped
 	if err != nil {
-		return fmt.Errorf("go %s: %w\n%s%s", strings.Join(args, " "), err, out.rest(), c.mend())
+		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out.rest())
 	}
 	return nil
-}
-
-// mend says what to try when the build failed.
-func (c Component) mend() string {
-	if len(c.DebianBuild) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("(building %s needs Debian's packages: apt-get install %s)", c.Name, strings.Join(c.DebianBuild, " "))
 }
 
 // extract copies the files of the module that belong to the result.

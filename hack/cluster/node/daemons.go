@@ -58,7 +58,7 @@ func (s Spec) Daemons() []process.Daemon {
 			"--kube-api-qps=400", "--kube-api-burst=800")
 	}
 	if s.KwokStages != "" && s.ControlPlane() {
-		add("kwok", api, "--kubeconfig="+s.Kubeconfig("kwok"), "--config="+s.KwokStages,
+		add("kwok", api, "--kubeconfig="+s.Kubeconfig("kwok"), "--config="+s.KwokStages, "--v=WARN",
 			"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--node-ip="+s.IP().String(),
 			"--cidr=10.128.0.0/10")
 	}
