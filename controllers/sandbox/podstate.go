@@ -22,7 +22,10 @@ func podState(p *corev1.Pod, wasReady bool, now time.Time) (ready bool, cause Ca
 	if p.Status.Phase == corev1.PodUnknown || p.Status.Reason == "NodeLost" {
 		return false, nodeLost(p), time.Time{}
 	}
-	if conditionStatus(p, corev1.PodReady) == corev1.ConditionTrue && p.Status.PodIP != "" {
+	if conditionStatus(p, corev1.PodReady) == corev1.ConditionTrue {
+		if p.Status.PodIP == "" {
+			return false, pending, time.Time{}
+		}
 		return true, Cause{Reason: v1alpha1.ReasonReady, Message: fmt.Sprintf("pod %q serves the session", p.Name)}, time.Time{}
 	}
 	if cause := schedulingCause(p); cause != nil {
