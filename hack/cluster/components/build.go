@@ -42,7 +42,7 @@ func (b Builder) Build(ctx context.Context, list []Component) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("building %s needs Go on the PATH (https://go.dev/dl): %w", missing[0].Name, err)
 	}
-	fmt.Fprintf(b.Progress, "Building %d components into %s (all of them take about 9 minutes on 2 processors, once).\n",
+	fmt.Fprintf(b.Progress, "Building %d component(s) into %s. All of them take about 9 minutes on 2 processors, once.\n",
 		len(missing), b.Cache.Dir)
 	for i, c := range missing {
 		label := fmt.Sprintf("[%d/%d] %s %s", i+1, len(missing), c.Name, c.Version())

@@ -104,7 +104,8 @@ func Catalog() []Component {
 		kubernetes("kube-proxy"),
 		{
 			Name: "kube-router", Pins: "kube-router", Module: kubeRouter,
-			Packages: map[string]string{"kube-router": kubeRouter + "/cmd/kube-router"},
+			Packages:   map[string]string{"kube-router": kubeRouter + "/cmd/kube-router"},
+			VersionVar: kubeRouter + "/pkg/version.Version",
 		},
 		{
 			Name: "kwok", Pins: "kwok", Module: kwok,

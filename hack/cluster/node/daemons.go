@@ -69,6 +69,7 @@ func (s Spec) Daemons() []process.Daemon {
 		"--cert-dir="+s.File("kubelet-pki"))
 	add("kube-proxy", api, "--config="+s.File("kube-proxy.yaml"))
 	if s.NetworkPolicy {
+		// It ends while kubelet hasn't registered the node, and is started again.
 		add("kube-router", api, "--run-firewall=true", "--run-router=false", "--run-service-proxy=false",
 			"--run-loadbalancer=false", "--enable-cni=false", "--kubeconfig="+s.Kubeconfig("kube-router"),
 			"--hostname-override="+s.Name(), "--service-cluster-ip-range="+ServiceCIDR, "--health-port=20244")
