@@ -141,12 +141,12 @@ install-manifest: $(KUSTOMIZE) ## Write dist/install.yaml: all of Berth in one f
 	$(KUSTOMIZE) build config/default \
 	| sed -E 's,(ghcr.io/berth-dev/[a-z-]+):dev$$,\1:$(VERSION),; s,(berth.dev/build:) dev,\1 "$(VERSION)-$(BUILD)",' > dist/install.yaml
 
-# The kinds first: kubectl looks up every kind of a file before it applies any.
+# The kinds first: older kubectls look up every kind of a file before they apply any.
 .PHONY: install
 install: install-manifest $(if $(filter local,$(CLUSTER)),hack/bin/cluster) ## Install Berth, or the changes of it.
-	$(KUBECTL) apply --server-side -k config/crd
+	$(KUBECTL) apply --server-side --force-conflicts -k config/crd
 	$(KUBECTL) wait --for=condition=Established crd/sandboxes.berth.dev crd/sandboxtemplates.berth.dev
-	$(KUBECTL) apply --server-side -f dist/install.yaml
+	$(KUBECTL) apply --server-side --force-conflicts -f dist/install.yaml
 
 .PHONY: uninstall
 uninstall: install-manifest ## Remove Berth, and every sandbox with it.
