@@ -77,10 +77,16 @@ func (p program) kubectl(t *testing.T, args ...string) string {
 	return p.must(t, append([]string{"exec", "--", "kubectl"}, args...)...)
 }
 
-// reaches says whether the pod stray is greeted at the address.
-func (p program) reaches(address string) error {
-	_, err := p.run(commandWait, "exec", "--", "kubectl", "exec", "stray", "--", "/probe", "dial", address)
+// reaches says whether the pod is greeted at the address.
+func (p program) reaches(pod, address string) error {
+	_, err := p.run(commandWait, "exec", "--", "kubectl", "exec", pod, "--", "/probe", "dial", address)
 	return err
+}
+
+// address is where the pod listens.
+func (p program) address(t *testing.T, pod string) string {
+	t.Helper()
+	return p.kubectl(t, "get", "pod", pod, "-o", "jsonpath={.status.podIP}") + ":8090"
 }
 
 // eventually calls f until it returns nil.
@@ -115,8 +121,8 @@ func TestCluster(t *testing.T) {
 	t.Run("exec", func(t *testing.T) { testExec(t, p) })
 	p.must(t, "load-image", probeImage(t))
 	p.kubectl(t, "apply", "-f", "testdata/pods.yaml")
-	p.kubectl(t, "wait", "--for=condition=Ready", "pod/server", "pod/stray", "--timeout=60s")
-	server := p.kubectl(t, "get", "pod", "server", "-o", "jsonpath={.status.podIP}") + ":8090"
+	p.kubectl(t, "wait", "--for=condition=Ready", "pod/server", "pod/neighbour", "pod/stray", "--timeout=60s")
+	server := p.address(t, "server")
 	service := p.kubectl(t, "get", "service", "server", "-o", "jsonpath={.spec.clusterIP}") + ":80"
 
 	t.Run("image volume", func(t *testing.T) {
@@ -129,7 +135,7 @@ func TestCluster(t *testing.T) {
 			p.must(t, "up") // waits until it's ready
 			eventually(t, commandWait, "status", func() error { _, err := p.run(commandWait, "status"); return err })
 		}
-		eventually(t, policyWait, "reaching the server", func() error { return p.reaches(server) })
+		eventually(t, policyWait, "reaching the server", func() error { return p.reaches("stray", server) })
 	})
 
 	p.must(t, "down")
@@ -162,27 +168,28 @@ func testExec(t *testing.T, p program) {
 	}
 }
 
+// testPolicy tries connections into the server, by its address and by its Service,
+// and out of it, before a policy forbids them, while it does and afterwards.
 func testPolicy(t *testing.T, p program, server, service string) {
-	reached := func(address string) func() error { return func() error { return p.reaches(address) } }
-	blocked := func(address string) func() error {
-		return func() error {
-			if p.reaches(address) == nil {
-				return fmt.Errorf("the stray pod reaches %s", address)
-			}
-			return nil
+	connections := []struct{ from, to string }{
+		{"stray", server}, {"neighbour", server}, {"stray", service}, {"neighbour", service},
+		{"server", p.address(t, "stray")}, {"server", p.address(t, "neighbour")},
+	}
+	step := func(when string, wanted bool) {
+		for _, c := range connections {
+			eventually(t, policyWait, when, func() error {
+				if err := p.reaches(c.from, c.to); (err == nil) != wanted {
+					return fmt.Errorf("from %s to %s: %v, want it to work: %t", c.from, c.to, err, wanted)
+				}
+				return nil
+			})
 		}
 	}
-	for _, address := range []string{server, service} {
-		eventually(t, policyWait, "without a policy", reached(address))
-	}
+	step("without a policy", true)
 	p.kubectl(t, "apply", "-f", "testdata/policy.yaml")
-	for _, address := range []string{server, service} {
-		eventually(t, policyWait, "with a policy", blocked(address))
-	}
+	step("with a policy", false)
 	p.kubectl(t, "delete", "-f", "testdata/policy.yaml")
-	for _, address := range []string{server, service} {
-		eventually(t, policyWait, "after the policy is gone", reached(address))
-	}
+	step("after the policy is gone", true)
 }
 
 // A killed `up` can be repeated, and taken down, whenever it was killed.

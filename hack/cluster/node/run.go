@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"syscall"
@@ -38,6 +39,11 @@ func Start(s Spec, firstNode process.Identity) error {
 	}
 	defer log.Close()
 
+	// The node outlives whoever waits for the end of a descriptor that we were
+	// started with, such as a pipe of make's.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("keeping inherited descriptors from the node: %w", err)
+	}
 	cmd := exec.Command("/proc/self/exe", superviseCommand, s.Dir())
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{theirs}
