@@ -123,14 +123,18 @@ func (s *Supervisor) run(ctx context.Context, d Daemon) (unix.WaitStatus, error)
 		return 0, err
 	}
 	exited := make(chan unix.WaitStatus, 1)
-	s.exited[cmd.Process.Pid] = exited
+	pid := cmd.Process.Pid
+	s.exited[pid] = exited
 	s.mu.Unlock()
+	if err := cmd.Process.Release(); err != nil { // reap waits for it, not os/exec
+		return 0, err
+	}
 
 	select {
 	case status := <-exited:
 		return status, nil
 	case <-ctx.Done():
-		return 0, errors.Join(ctx.Err(), unix.Kill(cmd.Process.Pid, unix.SIGTERM))
+		return 0, errors.Join(ctx.Err(), unix.Kill(pid, unix.SIGTERM))
 	}
 }
 
