@@ -24,7 +24,7 @@ KUSTOMIZE      := $(TOOLS)/kustomize
 CRD_REF_DOCS   := $(TOOLS)/crd-ref-docs
 GOLANGCI_LINT  := $(TOOLS)/golangci-lint
 
-MODULES := . hack/cluster hack/image hack/tools
+MODULES := . hack/cluster hack/image hack/tools hack/tools/golangci-lint
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 ##@ Every day
@@ -52,7 +52,7 @@ clean: ## Remove what the targets made in this checkout (not the caches).
 ##@ Code
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Generate deep copies, CRDs, apply configurations, RBAC and docs/api.md.
+generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Generate deep copies, CRDs, apply configurations, RBAC, docs/api.md and docs/metrics.md.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/v1alpha1
 	$(CONTROLLER_GEN) applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/v1alpha1
 	$(CONTROLLER_GEN) crd:generateEmbeddedObjectMeta=true paths=./api/v1alpha1 output:crd:dir=config/crd
@@ -60,6 +60,7 @@ generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Generate deep copies, CRDs, apply
 	$(CONTROLLER_GEN) rbac:roleName=berth-controller paths=./controllers/... output:rbac:dir=config/rbac/controller
 	$(CONTROLLER_GEN) rbac:roleName=berth-gateway paths=./gateway/... output:rbac:dir=config/rbac/gateway
 	$(CRD_REF_DOCS) --log-level=ERROR --source-path=api/v1alpha1 --config=hack/tools/crd-ref-docs.yaml --renderer=markdown --output-path=docs/api.md
+	go -C hack/tools run ./metricsdoc $(CURDIR)/controllers $(CURDIR)/gateway > docs/metrics.md
 
 .PHONY: format
 format: $(GOLANGCI_LINT) ## Format all Go code.

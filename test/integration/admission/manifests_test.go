@@ -44,7 +44,18 @@ var _ = Describe("The manifests", func() {
 		}
 	})
 
-	It("of config/samples apply, each file by itself after the templates", func(ctx SpecContext) {
+	It("of each kustomization render, optional ones too", func(ctx SpecContext) {
+		files, err := filepath.Glob(filepath.Join(apiserver.Root, "config", "*", "kustomization.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(files).To(ContainElement(ContainSubstring("prometheus")))
+		for _, file := range files {
+			objects, err := apiserver.Render(ctx, filepath.Join("config", filepath.Base(filepath.Dir(file))))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(objects).NotTo(BeEmpty(), file)
+		}
+	})
+
+	It("of config/samples apply, each file by itself", func(ctx SpecContext) {
 		files, err := filepath.Glob(filepath.Join(apiserver.Root, "config", "samples", "*.yaml"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(files).NotTo(BeEmpty())
