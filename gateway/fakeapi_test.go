@@ -28,11 +28,15 @@ import (
 // gives UIDs and honours them as preconditions, and counts what it is asked.
 type fakeAPI struct {
 	client.WithWatch
+	inner    client.WithWatch
+	statusMu sync.Mutex
 
 	// allowed decides access reviews; nil allows all.
 	allowed func(authorizationv1.SubjectAccessReviewSpec) bool
 	// onCreate plays the controller: it is called after a Sandbox was created.
 	onCreate func(*berthv1alpha1.Sandbox)
+	// onRead is called after each read of a Sandbox.
+	onRead func()
 	// failReviews makes the API server unable to answer reviews.
 	failReviews atomic.Bool
 
@@ -80,6 +84,7 @@ func newAPI(t *testing.T) *fakeAPI {
 	inner := fake.NewClientBuilder().WithScheme(scheme).
 		WithIndex(&corev1.Secret{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
 		WithStatusSubresource(&berthv1alpha1.Sandbox{}).WithObjects(secret).Build()
+	api.inner = inner
 	api.WithWatch = interceptor.NewClient(inner, interceptor.Funcs{
 		Create: api.create, Get: api.get, Delete: api.delete, Watch: api.watch,
 	})
@@ -144,7 +149,11 @@ func (a *fakeAPI) get(ctx context.Context, c client.WithWatch, key client.Object
 	a.mu.Lock()
 	a.reads++
 	a.mu.Unlock()
-	return c.Get(ctx, key, obj, opts...)
+	err := c.Get(ctx, key, obj, opts...)
+	if a.onRead != nil {
+		a.onRead()
+	}
+	return err
 }
 
 func (a *fakeAPI) delete(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
@@ -207,10 +216,20 @@ func (a *fakeAPI) put(t *testing.T, s *berthv1alpha1.Sandbox) {
 	a.setStatus(t, s)
 }
 
+// setStatus writes the status of s as a controller does that has seen its newest
+// generation; the last writer wins. s is not changed but for its resourceVersion.
 func (a *fakeAPI) setStatus(t *testing.T, s *berthv1alpha1.Sandbox) {
 	t.Helper()
-	s.Status.ObservedGeneration = &s.Generation
-	if err := a.Status().Update(context.Background(), s); err != nil {
+	a.statusMu.Lock()
+	defer a.statusMu.Unlock()
+	var now berthv1alpha1.Sandbox
+	if err := a.inner.Get(context.Background(), client.ObjectKeyFromObject(s), &now); err != nil {
+		t.Errorf("read Sandbox %s: %v", s.Name, err)
+		return
+	}
+	now.Status = *s.Status.DeepCopy()
+	now.Status.ObservedGeneration = &now.Generation
+	if err := a.inner.Status().Update(context.Background(), &now); err != nil {
 		t.Errorf("update status of Sandbox %s: %v", s.Name, err)
 	}
 }

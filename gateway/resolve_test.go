@@ -118,6 +118,7 @@ func TestStaleStatusIsWaitedOut(t *testing.T) {
 	sandbox := newSandbox("s", "alice")
 	sandbox.Generation = 1
 	api.put(t, withReady(sandbox, metav1.ConditionFalse, berthv1alpha1.ReasonSuspended, "by its operatingMode"))
+	sandbox = api.sandbox(t, "sandboxes", "s")
 	sandbox.Generation = 2 // resumed; the controller has not looked yet
 	if err := api.Update(t.Context(), sandbox); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/berth-dev/berth/gateway/session"
@@ -132,18 +133,26 @@ func (d *Dispatcher) again(ctx context.Context, a *attempt, req *session.Request
 	}
 }
 
-// while runs send and cancels it when the session's pod goes away for good, so
+// replacedGrace is what a pod that was replaced gets to answer: it may be
+// finishing what it runs, or be about to say that it runs nothing.
+const replacedGrace = 5 * time.Second
+
+// while runs send and cancels it when the session ends or its pod is gone, so
 // that nobody waits out a time-out for a command that is dead.
 func (d *Dispatcher) while(ctx context.Context, rec *session.Record, send func(context.Context, *session.Record) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	var replaced sync.Once
 	stop := d.records.Watch(rec.Key, func() {
 		now, ok := d.records.Get(rec.Key)
 		switch {
 		case !ok || now.UID != rec.UID || now.Deleting:
 			cancel(errEnded)
 		case now.PodUID != rec.PodUID:
-			cancel(errReplaced)
+			replaced.Do(func() {
+				timer := time.AfterFunc(replacedGrace, func() { cancel(errReplaced) })
+				context.AfterFunc(ctx, func() { timer.Stop() })
+			})
 		}
 	})
 	defer stop()
