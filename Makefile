@@ -43,7 +43,6 @@ build: ## Build the binaries into bin/.
 	$(GO_BUILD) -o bin/berth-controller ./cmd/controller
 	$(GO_BUILD) -o bin/berth-gateway ./cmd/gateway
 	$(GO_BUILD) -o bin/berth-agent ./sandbox-agent
-	$(GO_BUILD) -o bin/kubectl-berth ./cmd/kubectl-berth
 
 .PHONY: clean
 clean: ## Remove what the targets made in this checkout (not the caches).
