@@ -8,7 +8,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	applynetworkingv1 "k8s.io/client-go/applyconfigurations/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-dev/berth/api/v1alpha1"
@@ -68,16 +69,29 @@ func (k *Keeper) Current(ctx context.Context, wanted *networkingv1.NetworkPolicy
 
 // Apply writes the policy by server-side apply, taking back fields that others changed.
 func (k *Keeper) Apply(ctx context.Context, policy *networkingv1.NetworkPolicy) error {
-	configuration := &applynetworkingv1.NetworkPolicyApplyConfiguration{}
-	data, err := json.Marshal(policy)
+	data, err := applyBody(policy)
 	if err == nil {
-		err = json.Unmarshal(data, configuration)
-	}
-	if err == nil {
-		err = k.client.Apply(ctx, configuration, fieldOwner, client.ForceOwnership)
+		err = k.client.Patch(ctx, policy.DeepCopy(), client.RawPatch(types.ApplyPatchType, data), fieldOwner, client.ForceOwnership)
 	}
 	if err != nil {
 		return fmt.Errorf("apply NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
 	}
 	return nil
+}
+
+// applyBody says the empty lists of rules too. What server-side apply isn't told
+// of it leaves alone, so a rule that somebody added to a policy without rules
+// would stay, and apply configurations leave empty lists out.
+func applyBody(policy *networkingv1.NetworkPolicy) ([]byte, error) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(policy)
+	if err != nil {
+		return nil, err
+	}
+	spec, _ := object["spec"].(map[string]any)
+	for _, rules := range []string{"ingress", "egress"} {
+		if _, said := spec[rules]; !said {
+			spec[rules] = []any{}
+		}
+	}
+	return json.Marshal(object)
 }
