@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside marks a process that Reexec started.
+// inside marks a process that was started isolated.
 const inside = "BERTH_REEXECUTED"
 
 // Reexec runs this program again as PID 1 of a new PID namespace, with a /proc
@@ -25,19 +25,7 @@ func Reexec() (exitCode int, err error) {
 	}
 	cmd := exec.Command(self, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), inside+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS,
-		Pdeathsig:  unix.SIGKILL,
-	}
-	if uid := os.Getuid(); uid != 0 {
-		gid := os.Getgid()
-		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
-		// mount(2) in the new namespace.
-		cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
-	}
+	Isolate(cmd)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)
 	if err := cmd.Start(); err != nil {
@@ -56,7 +44,25 @@ func Reexec() (exitCode int, err error) {
 	return cmd.ProcessState.ExitCode(), nil
 }
 
-// Reexecuted tells whether Reexec started this process. When it did, the
+// Isolate lets cmd, which runs this program, start as PID 1 of a new PID
+// namespace: see Reexecuted.
+func Isolate(cmd *exec.Cmd) {
+	cmd.Env = append(cmd.Environ(), inside+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS,
+		Pdeathsig:  unix.SIGKILL,
+	}
+	if uid := os.Getuid(); uid != 0 {
+		gid := os.Getgid()
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+		// mount(2) in the new namespace.
+		cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+	}
+}
+
+// Reexecuted tells whether this process was started isolated. When it did, the
 // namespace gets its own /proc.
 func Reexecuted() (bool, error) {
 	if os.Getenv(inside) == "" || !IsInit() {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/berth-dev/berth/sandbox-agent/process"
 )
 
@@ -106,21 +104,21 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 	return result, nil
 }
 
-// preamble makes a command begin with cd and export. The words that follow
-// the command are the directory and the variables.
-const preamble = `builtin cd -- "${__berth[3]}" && builtin export -- "${__berth[@]:4}" && builtin eval "${__berth[2]}"`
+// preamble makes a command begin with cd and export. The words after the
+// command's are the directory and the variables; %d is how many.
+const preamble = `builtin cd -- "${__berth[4]}" && builtin export -- "${__berth[@]:5:%d}" && builtin eval "${__berth[3]}"`
 
+// words returns what the shell finds in __berth, from index 1.
 func words(stdin string, c Command) []string {
 	if c.Cwd == "" && len(c.Env) == 0 {
-		return []string{stdin, c.Text, ""}
+		return []string{stdin, c.Text}
 	}
 	cwd := c.Cwd
 	if cwd == "" {
 		cwd = "."
 	}
-	// Without a variable, export would list them all.
-	env := append(slices.Clone(c.Env), "PWD")
-	return append([]string{stdin, preamble, c.Text, cwd}, env...)
+	env := append(slices.Clone(c.Env), "PWD") // without any, export would list them all
+	return append([]string{stdin, fmt.Sprintf(preamble, len(env)), c.Text, cwd}, env...)
 }
 
 // await waits for the end of the running command, however it comes. It returns
@@ -219,7 +217,7 @@ func (b *bash) settle(pending *record) {
 			next, _ = process.Open(rec.value) // one that is gone is not alive later
 			forked = true
 		case rec.kind == 'R' && rec.value == l.main.PID && forked:
-			retire(l.spare)
+			l.retire(l.spare)
 			l.spare = next
 			if err := l.open(); err != nil {
 				b.failure = err
@@ -251,13 +249,12 @@ func (b *bash) fallBack(l *life, next process.Handle) bool {
 	return false
 }
 
-// takeOver lets spare go on in the place of a shell that has ended. Any other
-// spare must be gone: all of them read the same pipe.
+// takeOver lets spare go on in the place of a shell that has ended.
 func (b *bash) takeOver(l *life, spare process.Handle) bool {
 	if l.spare != spare {
-		retire(l.spare)
+		l.retire(l.spare)
 	}
-	if !spare.Alive() {
+	if !spare.Alive() || !l.alone() {
 		return false
 	}
 	main, ok := b.config.Reaper.Adopt(spare)
@@ -269,23 +266,6 @@ func (b *bash) takeOver(l *life, spare process.Handle) bool {
 	}
 	l.main, l.spare = main, process.Handle{}
 	return true
-}
-
-// retire ends a spare that is no longer needed, and waits until it can't read
-// what is meant for another.
-func retire(spare process.Handle) {
-	if spare.PID == 0 {
-		return
-	}
-	if err := spare.Signal(unix.SIGKILL); err != nil {
-		return
-	}
-	for range 1000 {
-		if !spare.Alive() {
-			return
-		}
-		time.Sleep(100 * time.Microsecond)
-	}
 }
 
 // lost gives up a life and says so in the next result.

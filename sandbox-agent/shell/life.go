@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -15,7 +17,27 @@ import (
 )
 
 //go:embed loop.bash
-var loop string
+var loopSource string
+
+//go:embed spare.bash
+var spareSource string
+
+// loop is what a resident shell evaluates, on one line.
+var loop = strings.ReplaceAll(oneLine(loopSource), "SPARE", oneLine(spareSource))
+
+func oneLine(source string) string {
+	var code []string
+	for line := range strings.Lines(source) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			code = append(code, line)
+		}
+	}
+	return strings.Join(code, " ")
+}
+
+// starter reads the loop from fdText: as an argument it would fill every
+// listing of processes.
+const starter = `builtin mapfile -d '' -t -u 201 __berth_loop; builtin eval "$__berth_loop"`
 
 // Descriptors of the resident shell. loop.bash names the same numbers.
 const (
@@ -45,8 +67,9 @@ type life struct {
 	done            chan struct{} // closed with the life
 
 	main   *process.Child
-	spare  process.Handle // forked before the command that runs or comes next
-	stdout *capture       // the next command's, once settled
+	spare  process.Handle   // forked before the command that runs or comes next
+	killed []process.Handle // spares that may not be gone yet
+	stdout *capture         // the next command's, once settled
 	stderr *capture
 }
 
@@ -56,7 +79,7 @@ func begin(r *process.Reaper, path, dir string, environ []string) (*life, error)
 	wake, err1 := pipe(&l.wake, false)
 	spareWake, err2 := pipe(&l.spareWake, false)
 	records, err3 := pipe(&l.control, true)
-	memory, err4 := memory("command", "")
+	memory, err4 := memory("command", loop)
 	null, err5 := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	l.text = memory
 	defer closeAll(wake, spareWake, records, null)
@@ -72,7 +95,7 @@ func begin(r *process.Reaper, path, dir string, environ []string) (*life, error)
 	files[0], files[1], files[2] = null.Fd(), null.Fd(), null.Fd()
 	files[fdWake], files[fdText] = wake.Fd(), memory.Fd()
 	files[fdRecords], files[fdSpare] = records.Fd(), spareWake.Fd()
-	argv := []string{"bash", "--norc", "--noprofile", "-c", strings.TrimSuffix(loop, "\n"), "bash"}
+	argv := []string{"bash", "--norc", "--noprofile", "-c", starter, "bash"}
 	l.main, err1 = spawn(r, path, argv, dir, environ, files)
 	if err1 != nil {
 		l.close()
@@ -198,6 +221,34 @@ func (l *life) send(words []string) error {
 	}
 	_, err := l.wake.Write([]byte("\n"))
 	return err
+}
+
+// retire ends a spare that is no longer needed.
+func (l *life) retire(spare process.Handle) {
+	if spare.PID == 0 {
+		return
+	}
+	if err := spare.Signal(unix.SIGKILL); err != nil {
+		return // not ours to signal: a pid that something forged
+	}
+	const few = 4
+	if l.killed = append(l.killed, spare); len(l.killed) > few {
+		l.killed = slices.DeleteFunc(l.killed, func(h process.Handle) bool { return !h.Alive() })
+	}
+}
+
+// alone waits until no retired spare is left: all spares read the same pipe,
+// and even one that is being killed may take what is meant for another.
+func (l *life) alone() bool {
+	const patience, pause = 5000, 200 * time.Microsecond
+	for range patience {
+		l.killed = slices.DeleteFunc(l.killed, func(h process.Handle) bool { return !h.Alive() })
+		if len(l.killed) == 0 {
+			return true
+		}
+		time.Sleep(pause)
+	}
+	return false
 }
 
 func (l *life) dropPipes() {

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/sandbox-agent/client"
+	"github.com/berth-dev/berth/sandbox-agent/initproc"
+)
+
+// actAsAgent makes the test binary behave as berth-agent. Each test starts it
+// as PID 1 of a PID namespace of its own, so that whatever a command does, it
+// does to that agent.
+const actAsAgent = "BERTH_TEST_ACT_AS_AGENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(actAsAgent) != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const startTime = 10 * time.Second
+
+// agent is one running agent and a client of it.
+type agent struct {
+	client    *client.Client
+	signer    *client.Signer
+	pod       client.Pod
+	workspace string
+	url       string
+	process   *os.Process
+	exited    chan error
+	log       *logBuffer
+}
+
+type agentOptions struct {
+	namespace string
+	podUID    string
+	unbound   bool
+	limits    client.Limits
+	sandboxed []client.EnvVar // the session's environment
+	environ   []string        // the container's
+	args      []string
+}
+
+// startAgent starts an agent with a session bound and stops it with the test.
+func startAgent(t testing.TB, o agentOptions) *agent {
+	t.Helper()
+	a := newAgent(t, o)
+	if !o.unbound {
+		if err := a.client.Bind(t.Context(), a.pod, client.Session{UID: "sandbox-1", Env: o.sandboxed, Limits: o.limits}); err != nil {
+			t.Fatalf("bind session: %v\n%s", err, a.log)
+		}
+	}
+	return a
+}
+
+func newAgent(t testing.TB, o agentOptions) *agent {
+	t.Helper()
+	if o.podUID == "" {
+		o.podUID = "pod-1"
+	}
+	if o.namespace == "" {
+		o.namespace = "sandboxes"
+	}
+	key, err := client.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := client.NewSigner(map[string][]byte{"key-0001.pem": key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := signer.PublicKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &agent{signer: signer, workspace: t.TempDir(), exited: make(chan error, 1), log: &logBuffer{}}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"serve", "--listen=127.0.0.1:0", "--workspace=" + a.workspace}, o.args...)
+	cmd := exec.Command(self, args...)
+	if o.environ == nil {
+		o.environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + a.workspace}
+	}
+	cmd.Env = append(o.environ, actAsAgent+"=1",
+		client.EnvNamespace+"="+o.namespace, client.EnvPodUID+"="+o.podUID, client.EnvPublicKeys+"="+keys)
+	initproc.Isolate(cmd)
+	address := a.start(t, cmd)
+	a.url = "http://" + address.String()
+	a.client = client.New(signer, client.Options{Port: int(address.Port()), AllowLoopback: true})
+	t.Cleanup(a.client.Close)
+	a.pod = client.Pod{Namespace: o.namespace, UID: o.podUID, IP: address.Addr()}
+	return a
+}
+
+// start starts cmd and returns where it listens.
+func (a *agent) start(t testing.TB, cmd *exec.Cmd) netip.AddrPort {
+	t.Helper()
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start agent in a PID namespace: %v", err)
+	}
+	a.process = cmd.Process
+	listening := make(chan string, 1)
+	go func() {
+		lines := bufio.NewReader(stderr)
+		for {
+			line, err := lines.ReadString('\n')
+			a.log.Write([]byte(line))
+			var entry struct{ Msg, Address string }
+			if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "Agent listened" {
+				listening <- entry.Address
+			}
+			if err != nil {
+				break
+			}
+		}
+		a.exited <- cmd.Wait()
+		close(a.exited)
+	}()
+	t.Cleanup(func() {
+		_ = a.process.Kill() // fails only when it has ended
+		<-a.exited
+	})
+	select {
+	case s := <-listening:
+		return netip.MustParseAddrPort(s)
+	case <-time.After(startTime):
+		t.Fatalf("agent did not listen within %v:\n%s", startTime, a.log)
+	case err := <-a.exited:
+		t.Fatalf("agent ended: %v\n%s", err, a.log)
+	}
+	return netip.AddrPort{}
+}
+
+// run runs a command to its result.
+func (a *agent) run(t testing.TB, command string) *client.ExecResult {
+	t.Helper()
+	return a.exec(t, client.ExecRequest{Command: command})
+}
+
+func (a *agent) exec(t testing.TB, r client.ExecRequest) *client.ExecResult {
+	t.Helper()
+	result, err := a.client.Exec(t.Context(), a.pod, r, 0)
+	if err != nil {
+		t.Fatalf("exec %.200q: %v\n%s", r.Command, err, a.log)
+	}
+	return result
+}
+
+// output runs a command that must succeed and returns its standard output.
+func (a *agent) output(t testing.TB, command string) string {
+	t.Helper()
+	r := a.run(t, command)
+	if r.ExitCode != 0 {
+		t.Fatalf("%.200q: exit code %d, stderr %q", command, r.ExitCode, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// outside runs f on the host's view of the agent's processes: pid 1 within is
+// a.process.Pid without.
+func (a *agent) memory(t testing.TB) (rss int64) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {
+			kb, err := strconv.ParseInt(f[1], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kb << 10
+		}
+	}
+	t.Fatal("no VmRSS in /proc/PID/status")
+	return 0
+}
+
+func (a *agent) terminate(t testing.TB) {
+	t.Helper()
+	if err := a.process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logBuffer is what an agent logged.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+var _ io.Writer = (*logBuffer)(nil)
