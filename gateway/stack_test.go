@@ -39,15 +39,12 @@ type stack struct {
 // newStack starts a gateway against api, with options changed by change.
 func newStack(t *testing.T, api *fakeAPI, change func(*gateway.Options)) *stack {
 	t.Helper()
-	var o gateway.Options
-	o.BindFlags(flag.NewFlagSet("", flag.ContinueOnError)) // for its defaults
-	o.DrainDelay = 0
+	o := defaults()
 	if change != nil {
 		change(&o)
 	}
 	s := &stack{t: t, api: api, log: &lockedBuffer{}, done: make(chan error, 1)}
-	g, err := gateway.New(o, api, agent.Options{Port: agentPort(), AllowLoopback: true, DialTimeout: time.Second},
-		"test", slog.New(slog.NewJSONHandler(s.log, nil)))
+	g, err := gateway.New(o, api, agentOptions(), "test", slog.New(slog.NewJSONHandler(s.log, nil)))
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
@@ -72,6 +69,20 @@ func newStack(t *testing.T, api *fakeAPI, change func(*gateway.Options)) *stack 
 	}
 	return s
 }
+
+// defaults are the flags' defaults, without the wait for a load balancer.
+func defaults() gateway.Options {
+	var o gateway.Options
+	o.BindFlags(flag.NewFlagSet("", flag.ContinueOnError))
+	o.DrainDelay = 0
+	return o
+}
+
+func agentOptions() agent.Options {
+	return agent.Options{Port: agentPort(), AllowLoopback: true, DialTimeout: time.Second}
+}
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func loopback(t *testing.T) net.Listener {
 	t.Helper()

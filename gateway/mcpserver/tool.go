@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/authz"
+	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/session"
 )
 
@@ -120,7 +121,7 @@ func codeOf(ctx context.Context, err error) string {
 		return audit.CodeCancelled
 	case errors.Is(err, session.ErrNotAvailable), errors.Is(err, session.ErrForbidden):
 		return audit.CodeForbidden
-	case errors.Is(err, session.ErrNotFound):
+	case errors.Is(err, session.ErrNotFound), errors.Is(err, dispatch.ErrNoArtifact):
 		return audit.CodeNotFound
 	default:
 		return audit.CodeFailed

@@ -1,0 +1,151 @@
+package gateway_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden transcripts anew")
+
+// A transcript is what a client of each era sends and gets, byte by byte, for
+// each method. What changes here changes for every client.
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	uri := artifactOf + "s." + artifactID
+	exchanges := []struct{ name, method, params string }{
+		{"initialize", "initialize", `"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}`},
+		{"discover", "server/discover", ``},
+		{"ping", "ping", ``},
+		{"tools-list", "tools/list", ``},
+		{"resources-list", "resources/list", ``},
+		{"resource-templates-list", "resources/templates/list", ``},
+		{"prompts-list", "prompts/list", ``},
+		{"bash", "tools/call", `"name":"bash","arguments":{"command":"echo hi"}`},
+		{"bash-invalid", "tools/call", `"name":"bash","arguments":{"command":"x","timeout":1.5}`},
+		{"bash-extra", "tools/call", `"name":"bash","arguments":{"command":"x","session":"other"}`},
+		{"export", "tools/call", `"name":"export_artifact","arguments":{"path":"f.txt"}`},
+		{"export-missing", "tools/call", `"name":"export_artifact","arguments":{"path":"nothing"}`},
+		{"unknown-tool", "tools/call", `"name":"fly","arguments":{}`},
+		{"read", "resources/read", `"uri":"` + uri + `"`},
+		{"read-unknown", "resources/read", `"uri":"` + artifactOf + "s." + strings.Repeat("1", 32) + `"`},
+		{"unknown-method", "tools/fly", ``},
+	}
+	forEachEra(t, func(t *testing.T, era string) {
+		for _, x := range exchanges {
+			t.Run(x.name, func(t *testing.T) {
+				t.Parallel()
+				l := newLive(t)
+				l.agent.artifacts[artifactID] = fakeArtifact{"f.txt", "text/plain", []byte("hello")}
+				body := message(era, x.method, x.params)
+				resp, answer := l.do(http.MethodPost, "/mcp", "alice", strings.NewReader(body), func(r *http.Request) {
+					mcpHeaders(r, era)
+					r.Header.Set("X-Session-ID", "s")
+					if era >= "2026-07-28" {
+						r.Header.Set("Mcp-Method", x.method)
+						if name := nameOf(x.params); name != "" {
+							r.Header.Set("Mcp-Name", name)
+						}
+					}
+				})
+				compare(t, filepath.Join(era, x.name+".http"), transcript(body, resp, answer))
+			})
+		}
+	})
+}
+
+// What HTTP answers by itself, in no era.
+func TestHTTPTranscripts(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct{ name, method, path, token, contentType, accept, body string }{
+		{"get", "GET", "/mcp", "alice", "", "text/event-stream", ""},
+		{"put", "PUT", "/mcp", "alice", "", "", ""},
+		{"unauthenticated", "POST", "/mcp", "", "application/json", "application/json, text/event-stream", "{}"},
+		{"wrong-content-type", "POST", "/mcp", "alice", "text/plain", "application/json, text/event-stream", "{}"},
+		{"wrong-accept", "POST", "/mcp", "alice", "application/json", "text/html", "{}"},
+		{"empty-body", "POST", "/mcp", "alice", "application/json", "application/json, text/event-stream", ""},
+		{"no-json", "POST", "/mcp", "alice", "application/json", "application/json, text/event-stream", "{"},
+		{"delete", "DELETE", "/sessions/s", "alice", "", "", ""},
+		{"delete-invalid", "DELETE", "/sessions/S", "alice", "", "", ""},
+		{"session-get", "GET", "/sessions/s", "alice", "", "", ""},
+		{"nothing-there", "GET", "/", "alice", "", "", ""},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLive(t)
+			resp, answer := l.do(x.method, x.path, x.token, strings.NewReader(x.body), func(r *http.Request) {
+				if x.contentType != "" {
+					r.Header.Set("Content-Type", x.contentType)
+				}
+				if x.accept != "" {
+					r.Header.Set("Accept", x.accept)
+				}
+			})
+			compare(t, filepath.Join("http", x.name+".http"), transcript(x.method+" "+x.path+" "+x.body, resp, answer))
+		})
+	}
+}
+
+// message is a JSON-RPC request as clients of an era write it.
+func message(era, method, params string) string {
+	if era >= "2026-07-28" {
+		if params != "" {
+			params += ","
+		}
+		params += `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + era + `","io.modelcontextprotocol/clientCapabilities":{}}`
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s}}`, method, params)
+}
+
+// nameOf is what the header Mcp-Name repeats.
+func nameOf(params string) string {
+	for _, key := range []string{`"name":"`, `"uri":"`} {
+		if rest, ok := strings.CutPrefix(params, key); ok {
+			name, _, _ := strings.Cut(rest, `"`)
+			return name
+		}
+	}
+	return ""
+}
+
+// transcript writes an exchange down, without what differs from run to run.
+func transcript(sent string, resp *http.Response, answer string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "> %s\n\n%s\n", sent, resp.Status)
+	for _, name := range slices.Sorted(maps.Keys(resp.Header)) {
+		if name != "Date" {
+			fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(resp.Header[name], ", "))
+		}
+	}
+	fmt.Fprintf(&b, "\n%s", answer)
+	return b.Bytes()
+}
+
+func compare(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", "transcripts", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v: run go test ./gateway -update", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
