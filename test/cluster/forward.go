@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -60,7 +61,7 @@ func (c *Cluster) ReadyPods(ctx context.Context, service client.ObjectKey) ([]co
 	}
 	var ready []corev1.Pod
 	for _, pod := range pods.Items {
-		if pod.DeletionTimestamp == nil && isReady(&pod) {
+		if IsReady(&pod) {
 			ready = append(ready, pod)
 		}
 	}
@@ -70,11 +71,9 @@ func (c *Cluster) ReadyPods(ctx context.Context, service client.ObjectKey) ([]co
 	return ready, nil
 }
 
-func isReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+// IsReady tells whether a pod is ready and not on its way out.
+func IsReady(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }

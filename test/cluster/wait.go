@@ -114,5 +114,5 @@ func (c *Cluster) WaitForReady(ctx context.Context, sandbox *v1alpha1.Sandbox) e
 
 // WaitForPodReady waits until a pod is Ready.
 func (c *Cluster) WaitForPodReady(ctx context.Context, pod *corev1.Pod) error {
-	return c.WaitUntil(ctx, pod, &corev1.PodList{}, func() bool { return isReady(pod) })
+	return c.WaitUntil(ctx, pod, &corev1.PodList{}, func() bool { return IsReady(pod) })
 }

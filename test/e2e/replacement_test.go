@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,6 +23,7 @@ var _ = Describe("A killed pod", func() {
 			before := t.sandbox(ctx, "s").Status.PodUID
 			Expect(admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}},
 				client.GracePeriodSeconds(grace))).To(Succeed())
+			t.waitNotRouted(ctx, "s", before)
 
 			result, err := s.Bash(ctx, `ls -A /workspace; echo "${kept-unset}"`)
 			Expect(err).NotTo(HaveOccurred())
@@ -53,3 +55,13 @@ var _ = Describe("A killed pod", func() {
 		Expect(t.sessionPods(ctx, "s")).To(HaveLen(1))
 	}, SpecTimeout(specTimeout))
 })
+
+// waitNotRouted waits until a session is not routed to that pod any more. Before
+// the controller knows that it was deleted, calls rightly go there.
+func (t *tenant) waitNotRouted(ctx context.Context, id, podUID string) {
+	GinkgoHelper()
+	sandbox := &v1alpha1.Sandbox{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: id}}
+	Expect(admin.WaitUntil(ctx, sandbox, &v1alpha1.SandboxList{}, func() bool {
+		return sandbox.Status.PodUID != podUID || !meta.IsStatusConditionTrue(sandbox.Status.Conditions, v1alpha1.ConditionReady)
+	})).To(Succeed())
+}

@@ -5,10 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -25,16 +28,19 @@ func reportOnFailure(namespace string) {
 		if !CurrentSpecReport().Failed() {
 			return
 		}
-		for name, dump := range map[string]func(context.Context, io.Writer) error{
-			"sandboxes, templates and pods": func(ctx context.Context, w io.Writer) error { return dumpObjects(ctx, w, namespace) },
-			"events":                        func(ctx context.Context, w io.Writer) error { return dumpEvents(ctx, w, namespace) },
-			"logs of Berth":                 func(ctx context.Context, w io.Writer) error { return dumpLogs(ctx, w, started) },
+		for _, dump := range []struct {
+			name  string
+			write func(context.Context, io.Writer) error
+		}{
+			{"logs of Berth", func(ctx context.Context, w io.Writer) error { return dumpLogs(ctx, w, started) }},
+			{"events", func(ctx context.Context, w io.Writer) error { return dumpEvents(ctx, w, namespace) }},
+			{"sandboxes, templates and pods", func(ctx context.Context, w io.Writer) error { return dumpObjects(ctx, w, namespace) }},
 		} {
 			var out bytes.Buffer
-			if err := dump(ctx, &out); err != nil {
+			if err := dump.write(ctx, &out); err != nil {
 				fmt.Fprintln(&out, "could not be read:", err)
 			}
-			AddReportEntry(name, out.String(), ReportEntryVisibilityFailureOrVerbose)
+			AddReportEntry(dump.name, out.String(), ReportEntryVisibilityFailureOrVerbose)
 		}
 	}, NodeTimeout(cleanUpTimeout))
 }
@@ -44,13 +50,21 @@ func dumpObjects(ctx context.Context, w io.Writer, namespace string) error {
 		if err := admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
-		encoded, err := yaml.Marshal(list)
-		if err != nil {
+		if err := meta.EachListItem(list, func(object runtime.Object) error { return dumpObject(w, object.(client.Object)) }); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s\n---\n", encoded)
 	}
 	return nil
+}
+
+func dumpObject(w io.Writer, object client.Object) error {
+	object.SetManagedFields(nil)
+	encoded, err := yaml.Marshal(object)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "--- %T\n%s\n", object, encoded)
+	return err
 }
 
 func dumpEvents(ctx context.Context, w io.Writer, namespace string) error {
@@ -59,9 +73,16 @@ func dumpEvents(ctx context.Context, w io.Writer, namespace string) error {
 		return err
 	}
 	for _, e := range events.Items {
-		fmt.Fprintf(w, "%s %s/%s %s: %s\n", e.LastTimestamp.Format("15:04:05"), e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+		fmt.Fprintf(w, "%s %s/%s %s: %s\n", eventTime(e), e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
 	}
 	return nil
+}
+
+func eventTime(e corev1.Event) string {
+	if e.EventTime.IsZero() {
+		return e.LastTimestamp.Format(time.TimeOnly)
+	}
+	return e.EventTime.Format(time.TimeOnly)
 }
 
 // dumpLogs writes what controller and gateway logged since the spec began.

@@ -8,19 +8,38 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-dev/berth/api/v1alpha1"
 	"github.com/berth-dev/berth/test/cluster"
 )
 
-// restart deletes every pod of a component of Berth, at once and by force if
-// asked, and waits until as many are there again.
-func restart(ctx context.Context, component string, grace int64) {
+// restart kills every pod of a component of Berth at once, without grace, and
+// waits until as many others are ready.
+func restart(ctx context.Context, component string) {
 	GinkgoHelper()
+	name := "berth-" + component
+	before := componentPods(ctx, name)
 	Expect(admin.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(cluster.SystemNamespace),
-		client.MatchingLabels{cluster.NameLabel: "berth-" + component}, client.GracePeriodSeconds(grace))).To(Succeed())
-	waitRollout(ctx, "berth-"+component)
+		client.MatchingLabels{cluster.NameLabel: name}, client.GracePeriodSeconds(0))).To(Succeed())
+	Eventually(func() sets.Set[types.UID] { return componentPods(ctx, name).Difference(before) }).
+		WithTimeout(rolloutTimeout).WithPolling(interval).Should(HaveLen(len(before)), "new pods of %s that are ready", name)
+}
+
+// componentPods gives the pods of a component of Berth that are ready.
+func componentPods(ctx context.Context, name string) sets.Set[types.UID] {
+	GinkgoHelper()
+	pods := &corev1.PodList{}
+	Expect(admin.List(ctx, pods, client.InNamespace(cluster.SystemNamespace), client.MatchingLabels{cluster.NameLabel: name})).To(Succeed())
+	uids := sets.New[types.UID]()
+	for i := range pods.Items {
+		if cluster.IsReady(&pods.Items[i]) {
+			uids.Insert(pods.Items[i].UID)
+		}
+	}
+	return uids
 }
 
 func waitRollout(ctx context.Context, deployment string) {
@@ -82,7 +101,7 @@ var _ = Describe("A restart of all replicas of the gateway", Serial, func() {
 		artifact, err := s.Export(ctx, "file.bin")
 		Expect(err).NotTo(HaveOccurred())
 
-		restart(ctx, "gateway", 0)
+		restart(ctx, "gateway")
 		t.gateways = forwardGateways(ctx)
 		s = connect(ctx, t.target("s"))
 		result, err := s.Bash(ctx, `echo "$kept $OLDPWD"`)
@@ -103,7 +122,7 @@ var _ = Describe("A controller that is killed", Serial, func() {
 		for _, id := range names {
 			t.newSandbox(ctx, id, v1alpha1.DefaultTemplateName)
 		}
-		restart(ctx, "controller", 0)
+		restart(ctx, "controller")
 		for _, id := range names {
 			t.waitReady(ctx, id)
 			Expect(t.sessionPods(ctx, id)).To(HaveLen(1), "pods of %s", id)

@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/berth-dev/berth/test/cluster"
 )
@@ -26,6 +27,7 @@ func TestEndToEnd(t *testing.T) {
 		t.Fatal("KUBECONFIG is not set: these tests need a cluster with Berth installed. " +
 			"Run `make test-e2e`, or set KUBECONFIG to a cluster that you can spare.")
 	}
+	ctrllog.SetLogger(GinkgoLogr)
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "Berth end to end")
 }

@@ -39,8 +39,9 @@ func newBareTenant(ctx context.Context) *tenant {
 		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
 	Expect(admin.Create(ctx, namespace)).To(Succeed())
+	// How long that takes is the affair of a spec of its own.
 	DeferCleanup(func(ctx context.Context) {
-		Expect(admin.DeleteNamespace(ctx, namespace.Name)).To(Succeed())
+		Expect(client.IgnoreNotFound(admin.Delete(ctx, namespace))).To(Succeed())
 	}, NodeTimeout(cleanUpTimeout))
 	reportOnFailure(namespace.Name)
 

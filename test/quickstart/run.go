@@ -47,7 +47,7 @@ func run(ctx context.Context, sample, namespace string) error {
 func start(ctx context.Context, c *cluster.Cluster, s *steps, sample, namespace string) (*v1alpha1.Sandbox, error) {
 	for _, name := range []string{"berth-controller", "berth-gateway"} {
 		if err := c.WaitForRollout(ctx, cluster.SystemNamespace, name); err != nil {
-			return nil, fmt.Errorf("Berth is not running; see `kubectl -n %s get pods`: %w", cluster.SystemNamespace, err)
+			return nil, fmt.Errorf("%s is not running; see `kubectl -n %s get pods`: %w", name, cluster.SystemNamespace, err)
 		}
 	}
 	s.done("Controller and gateway are running")

@@ -92,15 +92,16 @@ var _ = Describe("One Sandbox, at most one live pod (R2)", func() {
 
 	It("holds when nobody knows whether the pod was created", func(ctx SpecContext) {
 		var once sync.Once
-		h := newHarness(ctx, interceptor.Funcs{
-			Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
-				err := c.Create(ctx, object, opts...)
-				if _, isPod := object.(*corev1.Pod); isPod {
-					once.Do(func() { err = errors.Join(err, errCut) })
-				}
-				return err
-			},
-		})
+		lagging := true
+		funcs := withoutPods(&lagging) // which was not told of the pod either
+		funcs.Create = func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
+			err := c.Create(ctx, object, opts...)
+			if _, isPod := object.(*corev1.Pod); isPod {
+				once.Do(func() { err = errors.Join(err, errCut) })
+			}
+			return err
+		}
+		h := newHarness(ctx, funcs)
 		session := h.create(ctx, h.make("session"))
 		_, err := h.try(ctx, "session")
 		Expect(err).To(MatchError(errCut))
@@ -173,6 +174,31 @@ var _ = Describe("One Sandbox, at most one live pod (R2)", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(h.pod(ctx, session).UID).To(BeEquivalentTo(session.Status.PodUID), "the live pod was taken for a stray, or doubled")
 		}
+	})
+
+	It("holds when the cache shows the dead pod before its successor as the present one", func(ctx SpecContext) {
+		lagging := false
+		var old *v1alpha1.Sandbox
+		h := newHarness(ctx, interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+				if sandbox, ok := object.(*v1alpha1.Sandbox); ok && lagging {
+					old.DeepCopyInto(sandbox)
+					return nil
+				}
+				return c.Get(ctx, key, object, opts...)
+			},
+		})
+		old = h.ready(ctx, h.make("session"))
+		dead := h.pod(ctx, old)
+		held(ctx, dead)
+		gone(ctx, dead)
+		h.settle(ctx, "session")
+		session := h.makeReady(ctx, old)
+
+		lagging = true
+		_, err := h.try(ctx, "session")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(h.pod(ctx, session).UID).To(BeEquivalentTo(session.Status.PodUID), "the live pod was taken for a stray")
 	})
 
 	It("after a restart asks the API server before it gives a pod to an old sandbox", func(ctx SpecContext) {
