@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -199,6 +200,37 @@ var _ = Describe("One Sandbox, at most one live pod (R2)", func() {
 		_, err := h.try(ctx, "session")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(h.pod(ctx, session).UID).To(BeEquivalentTo(session.Status.PodUID), "the live pod was taken for a stray")
+	})
+
+	It("writes no status over one that it has not seen", func(ctx SpecContext) {
+		lagging := false
+		var old *v1alpha1.Sandbox
+		funcs := interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+				if sandbox, ok := object.(*v1alpha1.Sandbox); ok && lagging {
+					old.DeepCopyInto(sandbox)
+					return nil
+				}
+				return c.Get(ctx, key, object, opts...)
+			},
+			List: withoutPods(&lagging).List,
+		}
+		h := newHarness(ctx, funcs)
+		old = h.ready(ctx, h.make("session"))
+		dead := h.pod(ctx, old)
+		held(ctx, dead)
+		gone(ctx, dead)
+		h.settle(ctx, "session")
+		gone(ctx, h.pod(ctx, h.makeReady(ctx, old)))
+		h.at(h.clock.Now().Add(time.Minute))
+		h.settle(ctx, "session")
+		third := h.makeReady(ctx, old)
+		Expect(third.Status.PodGeneration).To(HaveValue(BeEquivalentTo(3)))
+
+		lagging = true // it sees the first pod, terminating, and no other
+		_, err := h.try(ctx, "session")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(h.find(ctx, "session").ResourceVersion).To(Equal(third.ResourceVersion))
 	})
 
 	It("after a restart asks the API server before it gives a pod to an old sandbox", func(ctx SpecContext) {
