@@ -222,7 +222,8 @@ var _ = Describe("One Sandbox, at most one live pod (R2)", func() {
 		gone(ctx, dead)
 		h.settle(ctx, "session")
 		gone(ctx, h.pod(ctx, h.makeReady(ctx, old)))
-		h.at(h.clock.Now().Add(time.Minute))
+		h.settle(ctx, "session")
+		h.at(h.clock.Now().Add(time.Minute)) // the third waits
 		h.settle(ctx, "session")
 		third := h.makeReady(ctx, old)
 		Expect(third.Status.PodGeneration).To(HaveValue(BeEquivalentTo(3)))
