@@ -5,6 +5,7 @@ package initproc
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
@@ -19,6 +20,10 @@ import (
 func Protect() (<-chan os.Signal, error) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become non-dumpable: %w", err)
+	}
+	// Nothing that this process inherited is for a shell.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil && err != unix.ENOSYS && err != unix.EINVAL {
+		return nil, fmt.Errorf("mark descriptors close-on-exec: %w", err)
 	}
 	ignored := make(chan os.Signal, 1) // never read: a full channel drops
 	const last = 64

@@ -96,7 +96,8 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 	result.Stdout, result.Stderr = l.stdout.seal(), l.stderr.seal()
 	l.stdout, l.stderr = nil, nil
 	result.Duration = time.Since(began)
-	if ended && !b.takeOver(l, l.spare) {
+	if ended && !b.takeOver(l) {
+		b.notice = ""
 		b.lost("it ended together with its spare")
 	}
 	result.Notice, b.notice = b.notice, ""
@@ -129,17 +130,20 @@ func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Re
 	defer timer.Stop()
 	for {
 		select {
-		case rec, ok := <-l.records:
-			switch {
-			case ok && rec.kind == 'D':
+		case rec := <-l.records:
+			switch rec.kind {
+			case 'D':
 				r.ExitCode = rec.value & 0xff
 				return r, nil, false
-			case ok: // the loop went round without a D
+			case 'S', 'R': // the loop went round without a D
 				b.note("The command ended early: break or continue outside a loop.")
 				return r, &rec, false
 			}
-			return r, nil, true
 		case <-l.main.Exited():
+			if code, ok := l.status(); ok { // it failed afterwards: see settle
+				r.ExitCode = code & 0xff
+				return r, nil, false
+			}
 			r.ExitCode = l.main.ExitCode()
 			b.note(fmt.Sprintf("The command ended its shell (exit code %d). The session goes on as it was before this command.", r.ExitCode))
 			return r, nil, true
@@ -184,81 +188,99 @@ func (b *bash) settleSoon(leftover *record) {
 }
 
 // settle waits until the shell has forked its spare and made its pipes. A
-// shell that doesn't get there is replaced by the newest spare that does; when
-// none does, the life is over.
+// shell that doesn't get there is replaced by a spare; when that fails too,
+// the life is over.
 func (b *bash) settle(pending *record) {
 	l := b.life
+	for {
+		err := b.prepare(l, pending)
+		if err == nil {
+			return
+		}
+		pending = nil
+		if !b.fallBack(l) {
+			b.failure = err
+			b.lost("it failed between two commands")
+			return
+		}
+	}
+}
+
+var errNotReady = errors.New("the shell ended, or got stuck, before it was ready for the next command")
+
+// prepare waits for the records S and R, and opens the pipes.
+func (b *bash) prepare(l *life, pending *record) error {
 	var next process.Handle
 	forked := false
 	timer := time.NewTimer(settleTime)
 	defer timer.Stop()
 	for {
 		var rec record
-		ok := true
 		if pending != nil {
 			rec, pending = *pending, nil
 		} else {
+			var ok bool
 			select {
 			case rec, ok = <-l.records:
 			case <-l.main.Exited():
-				ok = false
 			case <-timer.C:
-				ok = false
+			}
+			if !ok {
+				b.keepOne(l, next)
+				return errNotReady
 			}
 		}
 		switch {
-		case !ok:
-			if !b.fallBack(l, next) {
-				return
-			}
-			next, forked = process.Handle{}, false
-			timer.Reset(settleTime)
 		case rec.kind == 'S':
 			next, _ = process.Open(rec.value) // one that is gone is not alive later
 			forked = true
 		case rec.kind == 'R' && rec.value == l.main.PID && forked:
+			if err := l.open(); err != nil {
+				l.dropPipes()
+				b.keepOne(l, next)
+				return err
+			}
 			l.retire(l.spare)
 			l.spare = next
-			if err := l.open(); err != nil {
-				b.failure = err
-				b.lost(err.Error())
-			}
-			return
+			return nil
 		}
 	}
 }
 
-// fallBack replaces a shell that failed between two commands. next has the
-// state after the last command, l.spare the state before it.
-func (b *bash) fallBack(l *life, next process.Handle) bool {
+// keepOne decides between two spares when the shell failed after a command:
+// the one from before that command, since what broke the shell is in the other
+// too.
+func (b *bash) keepOne(l *life, next process.Handle) {
+	if l.spare.PID == 0 {
+		l.spare = next
+		return
+	}
+	l.retire(next)
+}
+
+// fallBack replaces a shell that failed between two commands by its spare.
+func (b *bash) fallBack(l *life) bool {
+	// A scope that begins later than now is the shell alone.
 	main := process.Scope{Agent: os.Getpid(), Shell: l.main.PID, Start: process.Now() + process.TicksPerSecond}
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
-	if err := main.Kill(ctx); err != nil {
-		b.failure = err
-	}
-	if next.PID != 0 && b.takeOver(l, next) {
-		return true
-	}
-	if l.spare.PID != 0 && b.takeOver(l, l.spare) {
-		b.note("The shell failed after the command before. The session goes on as it was before that command.")
-		return true
-	}
-	b.failure = errors.New("it ended before it was ready")
-	b.lost("it failed between two commands")
-	return false
-}
-
-// takeOver lets spare go on in the place of a shell that has ended.
-func (b *bash) takeOver(l *life, spare process.Handle) bool {
-	if l.spare != spare {
-		l.retire(l.spare)
-	}
-	if !spare.Alive() || !l.alone() {
+	if err := main.Kill(ctx); err != nil || !b.takeOver(l) {
 		return false
 	}
-	main, ok := b.config.Reaper.Adopt(spare)
+	b.note("The shell failed after the command before. The session goes on as it was before that command.")
+	return true
+}
+
+// takeOver lets the spare go on in the place of a shell that has ended.
+func (b *bash) takeOver(l *life) bool {
+	if !l.spare.Alive() || !l.alone() {
+		return false
+	}
+	main, ok := b.config.Reaper.Adopt(l.spare)
 	if !ok {
+		return false
+	}
+	if err := l.setText(loop); err != nil {
 		return false
 	}
 	if _, err := l.spareWake.Write([]byte("\n")); err != nil {

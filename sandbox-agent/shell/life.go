@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -22,8 +23,11 @@ var loopSource string
 //go:embed spare.bash
 var spareSource string
 
+//go:embed eval.bash
+var evalSource string
+
 // loop is what a resident shell evaluates, on one line.
-var loop = strings.ReplaceAll(oneLine(loopSource), "SPARE", oneLine(spareSource))
+var loop = strings.NewReplacer("SPARE", oneLine(spareSource), "EVAL", oneLine(evalSource)).Replace(oneLine(loopSource))
 
 func oneLine(source string) string {
 	var code []string
@@ -35,25 +39,31 @@ func oneLine(source string) string {
 	return strings.Join(code, " ")
 }
 
-// starter reads the loop from fdText: as an argument it would fill every
-// listing of processes.
-const starter = `builtin mapfile -d '' -t -u 201 __berth_loop; builtin eval "$__berth_loop"`
+// starter hides the descriptors of the protocol from commands, and reads the
+// loop: as an argument it would fill every listing of processes. Bash saves a
+// descriptor that a group closes from 10 up and marks it close-on-exec, and a
+// copy of one that is marked so is marked too.
+const starter = `{ exec 210<&10 211<&11 212>&12 213<&13; } 200<&- 201<&- 202>&- 203<&-; ` +
+	`exec 200<&- 201<&- 202>&- 203<&-; ` +
+	`builtin mapfile -d '' -t -u 211 __berth_loop; builtin eval "$__berth_loop"`
 
-// Descriptors of the resident shell. loop.bash names the same numbers.
+// Descriptors of the resident shell. It is born with fdWake and the three
+// after it; starter moves them up by ten. loop.bash names the moved ones.
 const (
 	fdWake    = 200 // a line: evaluate what fdText holds
-	fdText    = 201 // memory file: NUL-separated words, see life.begin
+	fdText    = 201 // memory file: NUL-separated words, or the loop
 	fdRecords = 202 // records for the agent
 	fdSpare   = 203 // a line: the spare goes on
-	fdStdout  = 204 // the next command's pipes, made by the shell itself
-	fdStderr  = 205
-	fdStdin   = 206
 	fds       = 204 // how many descriptors a shell is born with
+
+	fdStdout = 204 // the next command's pipes, made by the shell itself
+	fdStderr = 205
+	fdStdin  = 206
 )
 
 // record is one line of what a shell tells.
 type record struct {
-	kind  byte // S, R, D
+	kind  byte // S, R, D, and F for a fence
 	value int
 }
 
@@ -61,7 +71,8 @@ type record struct {
 // in its place. Its fields belong to whoever runs a command or settles it.
 type life struct {
 	wake, spareWake *os.File
-	control         *os.File
+	control         *os.File // records come out of it,
+	fence           *os.File // and go in: the agent's own mark where they end
 	text            *os.File
 	records         chan record
 	done            chan struct{} // closed with the life
@@ -83,7 +94,11 @@ func begin(r *process.Reaper, path, dir string, environ []string) (*life, error)
 	null, err5 := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	l.text = memory
 	defer closeAll(wake, spareWake, records, null)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	err := errors.Join(err1, err2, err3, err4, err5)
+	if err == nil {
+		l.fence, err = openPipe(fmt.Sprintf("/proc/self/fd/%d", records.Fd()), unix.O_WRONLY)
+	}
+	if err != nil {
 		l.close()
 		return nil, fmt.Errorf("start the shell: %w", err)
 	}
@@ -179,11 +194,28 @@ func (l *life) readRecords() {
 	}
 }
 
+// status returns what a shell that has ended said of its last command, if it
+// came so far.
+func (l *life) status() (code int, ok bool) {
+	if _, err := l.fence.Write([]byte("F0\n")); err != nil {
+		return 0, false
+	}
+	for r := range l.records {
+		switch r.kind {
+		case 'D':
+			code, ok = r.value, true
+		case 'F':
+			return code, ok
+		}
+	}
+	return code, ok
+}
+
 // maxRecord is longer than any record.
 const maxRecord = 32
 
 func parseRecord(line string) (record, bool) {
-	if len(line) < 2 || len(line) > maxRecord || !strings.Contains("SRD", line[:1]) {
+	if len(line) < 2 || len(line) > maxRecord || !strings.Contains("SRDF", line[:1]) {
 		return record{}, false
 	}
 	n, err := strconv.Atoi(line[1:])
@@ -209,17 +241,21 @@ func (l *life) open() (err error) {
 // send hands words to the shell and wakes it: the path of standard input, the
 // text to evaluate, and what that text refers to.
 func (l *life) send(words []string) error {
-	data := []byte(strings.Join(words, "\x00"))
-	if err := l.text.Truncate(0); err != nil {
-		return err
-	}
-	if _, err := l.text.WriteAt(data, 0); err != nil {
-		return err
-	}
-	if _, err := l.text.Seek(0, 0); err != nil {
+	if err := l.setText(strings.Join(words, "\x00")); err != nil {
 		return err
 	}
 	_, err := l.wake.Write([]byte("\n"))
+	return err
+}
+
+func (l *life) setText(s string) error {
+	if err := l.text.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := l.text.WriteAt([]byte(s), 0); err != nil {
+		return err
+	}
+	_, err := l.text.Seek(0, io.SeekStart)
 	return err
 }
 
@@ -261,6 +297,6 @@ func (l *life) dropPipes() {
 // called once.
 func (l *life) close() {
 	close(l.done)
-	closeAll(l.wake, l.spareWake, l.control, l.text)
+	closeAll(l.wake, l.spareWake, l.control, l.fence, l.text)
 	l.dropPipes()
 }

@@ -1,10 +1,11 @@
 # What a spare does: wait to be needed, then be the session's shell. A fork
 # resets traps, ignores INT and QUIT and counts as a subshell.
-builtin read -r -u 203 __berth || builtin kill -9 "$BASHPID";
+builtin read -r -u 213 __berth || builtin kill -9 "$BASHPID";
 __berth=$(builtin trap -p);
 builtin trap - INT QUIT;
 builtin eval "$__berth";
 BASH_SUBSHELL=0;
 __berth=$!;
+builtin mapfile -d '' -t -u 211 __berth_loop;
 builtin eval "$__berth_loop";
 builtin exit
