@@ -303,8 +303,8 @@ var _ = Describe("One Sandbox, at most one live pod (R2)", func() {
 		old := h.pod(ctx, first)
 		Expect(admin.Delete(ctx, first)).To(Succeed())
 
-		second := h.create(ctx, h.make("session"))
-		second, _ = h.settle(ctx, "session")
+		h.create(ctx, h.make("session"))
+		second, _ := h.settle(ctx, "session")
 		fresh := h.pod(ctx, second)
 		Expect(fresh.UID).NotTo(Equal(old.UID))
 		Expect(second.Status.PodUID).To(Equal(string(fresh.UID)))
