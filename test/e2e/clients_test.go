@@ -126,8 +126,8 @@ func callBash(ctx context.Context, call foreign, target session.Target, command 
 	return reply, result
 }
 
-var _ = Describe("One session through many clients", Ordered, func() {
-	BeforeAll(func(ctx context.Context) { installClients(ctx) }, NodeTimeout(installTimeout))
+var _ = Describe("One session through many clients", func() {
+	BeforeEach(func(ctx context.Context) { installClients(ctx) }, NodeTimeout(installTimeout))
 
 	It("is the same session to the Go client in both eras, the TypeScript clients and the Inspector", func(ctx context.Context) {
 		t := newTenant(ctx)
@@ -150,7 +150,7 @@ var _ = Describe("One session through many clients", Ordered, func() {
 	for name, call := range foreignClients {
 		It("gives a command's failure as a result: "+name, func(ctx context.Context) {
 			t := newTenant(ctx)
-			reply, result := callBash(ctx, call, t.target("s"), "echo out; echo err >&2; exit 3")
+			reply, result := callBash(ctx, call, t.target("s"), "echo out; echo err >&2; (exit 3)")
 			Expect(reply.IsError).To(BeTrue())
 			Expect(result).To(Equal(session.Result{Stdout: "out\n", Stderr: "err\n", ExitCode: 3}))
 		}, SpecTimeout(specTimeout))
