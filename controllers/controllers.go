@@ -29,6 +29,9 @@ import (
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=create,namespace=berth-system
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;update;patch,resourceNames=berth-controller,namespace=berth-system
 
+// Leader election tells of itself by events of the old API.
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=berth-system
+
 // Options are what the controllers need to know of the installation.
 type Options struct {
 	// Namespace is the controller's own, which holds the signing key.

@@ -34,22 +34,21 @@ var healthy = map[string]bool{
 // Event is one event to record.
 type Event struct{ Type, Reason, Action, Note string }
 
-// changes are the events between two statuses: one when the reason of Ready
-// changed, one when a pod was replaced. The same status twice has none.
+// changes are the events between two statuses: one when a pod was replaced, else
+// one when the reason of Ready changed. The same status twice has none.
 func changes(before, after *v1alpha1.SandboxStatus) []Event {
-	var list []Event
 	if replaced(before, after) {
-		list = append(list, Event{corev1.EventTypeWarning, ReasonPodReplaced, actionReplace, describe(after.LastTermination)})
+		return []Event{{corev1.EventTypeWarning, ReasonPodReplaced, actionReplace, describe(after.LastTermination)}}
 	}
 	was, is := status.Find(before.Conditions, v1alpha1.ConditionReady), status.Find(after.Conditions, v1alpha1.ConditionReady)
 	if is == nil || was != nil && was.Reason == is.Reason || uneventful[is.Reason] {
-		return list
+		return nil
 	}
 	eventType := corev1.EventTypeWarning
 	if healthy[is.Reason] {
 		eventType = corev1.EventTypeNormal
 	}
-	return append(list, Event{eventType, is.Reason, actionReconcile, is.Message})
+	return []Event{{eventType, is.Reason, actionReconcile, is.Message}}
 }
 
 // replaced tells whether a generation ended by a pod's end, not by suspension.

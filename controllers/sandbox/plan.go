@@ -202,9 +202,9 @@ func planStart(seen *Observation) Plan {
 
 func templateNotFound(sandbox *v1alpha1.Sandbox) *Cause {
 	name, namespace := sandbox.Spec.TemplateRef.Name, sandbox.Namespace
-	message := fmt.Sprintf("no SandboxTemplate %q in namespace %q; apply one of that name and the sandbox starts", name, namespace)
+	message := fmt.Sprintf("no SandboxTemplate %q in namespace %q; apply one of that name and the sandbox starts by itself", name, namespace)
 	if name == v1alpha1.DefaultTemplateName {
-		message += ": config/samples has one, and the namespace \"sandboxes\" is installed with one"
+		message += fmt.Sprintf(": kubectl get sbxt default -n sandboxes -o yaml | sed 's/namespace: sandboxes/namespace: %s/' | kubectl create -f -", namespace)
 	}
 	return &Cause{Reason: v1alpha1.ReasonTemplateNotFound, Message: message, Stalled: true}
 }

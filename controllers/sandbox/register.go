@@ -3,10 +3,12 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,6 +30,13 @@ const (
 	IndexTemplate = "spec.templateRef.name"
 )
 
+// After an error, the queue waits between these. The default maximum of 16 minutes
+// would leave sessions waiting long after the API server is back.
+const (
+	minErrorWait = 5 * time.Millisecond
+	maxErrorWait = 30 * time.Second
+)
+
 // maxConcurrent reconciles wait for the API server most of their time.
 const maxConcurrent = 16
 
@@ -46,7 +55,10 @@ func (c *Controller) Register(ctx context.Context, mgr manager.Manager) error {
 		Owns(&corev1.Pod{}, builder.WithPredicates(podChanged())).
 		Watches(&v1alpha1.SandboxTemplate{}, handler.EnqueueRequestsFromMapFunc(c.waitingFor),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: maxConcurrent}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: maxConcurrent,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minErrorWait, maxErrorWait),
+		}).
 		Complete(c)
 }
 

@@ -247,7 +247,7 @@ func TestEventsFollowTheReasonAndAreNotRepeated(t *testing.T) {
 	}
 	next, _ := settle(&Observation{Sandbox: aSandbox().Status(after).Obj(), Template: aTemplate(), Pod: aPod(1).Phase(corev1.PodFailed, "Evicted", "disk").Obj()}, Outcome{})
 	got := changes(&after, &next.Status)
-	if len(got) != 2 || got[0].Reason != ReasonPodReplaced || got[1].Reason != v1alpha1.ReasonEvicted || got[1].Type != corev1.EventTypeWarning {
+	if len(got) != 1 || got[0].Reason != ReasonPodReplaced || got[0].Type != corev1.EventTypeWarning || !strings.Contains(got[0].Note, "disk") {
 		t.Errorf("from Ready to an evicted pod: %+v", got)
 	}
 }

@@ -1,6 +1,8 @@
 package pod
 
 import (
+	"sync"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -9,6 +11,10 @@ import (
 
 	"github.com/berth-dev/berth/api/v1alpha1"
 )
+
+var restrictedChecks = sync.OnceValues(func() (policy.Evaluator, error) {
+	return policy.NewEvaluator(policy.DefaultChecks(), nil)
+})
 
 // validateRestricted asks Kubernetes' own checks whether the pod that would be
 // made passes Pod Security "restricted", so that the rules can't drift from what
@@ -19,7 +25,7 @@ func validateRestricted(template *v1alpha1.SandboxTemplate, at *field.Path, opti
 	built := Build(example, template, 1, Keys{}, options)
 	withoutHostAccess(&built.Spec)
 
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	evaluator, err := restrictedChecks()
 	if err != nil {
 		return field.ErrorList{field.InternalError(at, err)}
 	}
