@@ -218,9 +218,8 @@ func TestAnotherReplicaReads(t *testing.T) {
 func TestReadWithoutPod(t *testing.T) {
 	t.Parallel()
 	api := newAPI(t)
-	sandbox := readyOn(newSandbox("s", "alice"), newAgent(t, "pod"))
-	api.put(t, sandbox)
-	s := newStack(t, api, shortWait)
+	api.put(t, withReady(newSandbox("s", "alice"), metav1.ConditionFalse, berthv1alpha1.ReasonImagePullBackOff, "no such image"))
+	s := newStack(t, api, nil)
 	c := s.connect(eras[1], "alice", "")
 	read := func() *jsonrpc.Error {
 		_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: artifactOf + "s." + artifactID})
@@ -230,11 +229,9 @@ func TestReadWithoutPod(t *testing.T) {
 		}
 		return wire
 	}
-	api.setStatus(t, withReady(sandbox, metav1.ConditionFalse, berthv1alpha1.ReasonImagePullBackOff, "no such image"))
-	eventually(t, "the read says why", func() bool {
-		e := read()
-		return e.Code == jsonrpc.CodeInternalError && e.Message == `artifact read failed: session "s" is not ready: ImagePullBackOff: no such image`
-	})
+	if e := read(); e.Code != jsonrpc.CodeInternalError || e.Message != `artifact read failed: session "s" is not ready: ImagePullBackOff: no such image` {
+		t.Errorf("without a pod: %v, want an internal error that says why", e)
+	}
 	if resp, body := s.do(http.MethodDelete, "/sessions/s", "alice", nil, nil); resp.StatusCode != 204 {
 		t.Fatalf("DELETE: %d %s", resp.StatusCode, body)
 	}
@@ -277,7 +274,11 @@ func TestReaderGone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	for range 2 { // as many as are read at a time
 		c := l.connect(eras[1], "alice", "")
-		go c.ReadResource(ctx, &mcp.ReadResourceParams{URI: artifactOf + "s." + slow})
+		go func() {
+			if _, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: artifactOf + "s." + slow}); err == nil {
+				t.Error("the cancelled read succeeded")
+			}
+		}()
 	}
 	<-began
 	<-began

@@ -181,7 +181,9 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "secret-tool-name"}); err == nil {
 		t.Error("an unknown tool was called")
 	}
-	c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "artifact://berth/sandboxes.s." + strings.Repeat("cd", 16)})
+	if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "artifact://berth/sandboxes.s." + strings.Repeat("cd", 16)}); err != nil {
+		t.Error(err)
+	}
 	l.do(http.MethodDelete, "/sessions/secret_id", "alice", nil, nil)
 	l.do(http.MethodGet, "/secret-route", "secret-token", nil, nil)
 	log := l.log.String()

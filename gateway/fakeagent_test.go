@@ -217,6 +217,8 @@ func agentError(w http.ResponseWriter, status int, code, message string) {
 // hang blocks an agent's handler until its caller has gone. The server notices
 // that only once the body has been read.
 func hang(r *http.Request) {
-	io.Copy(io.Discard, r.Body)
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return // it has gone already
+	}
 	<-r.Context().Done()
 }

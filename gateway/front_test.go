@@ -279,9 +279,11 @@ func TestDrain(t *testing.T) {
 	api := newAPI(t)
 	fa := newAgent(t, "pod")
 	began, finish := make(chan struct{}), make(chan struct{})
-	fa.exec = func(w http.ResponseWriter, _ *http.Request, _ client.ExecRequest) {
-		close(began)
-		<-finish
+	fa.exec = func(w http.ResponseWriter, _ *http.Request, req client.ExecRequest) {
+		if req.Command == "long" {
+			close(began)
+			<-finish
+		}
 		agentJSON(w, client.ExecResult{Stdout: "finished"})
 	}
 	api.put(t, readyOn(newSandbox("s", "alice"), fa))
@@ -294,17 +296,21 @@ func TestDrain(t *testing.T) {
 	go func() { answer <- bash(t, c, "long") }()
 	<-began
 	s.stop()
-	eventually(t, "/readyz fails", func() bool { return get(t, s.health+"/readyz") == "503 draining\n" })
+	s.log.await("Began to drain")
+	if got := get(t, s.health+"/readyz"); got != "503 draining\n" {
+		t.Errorf("/readyz while draining: %s", got)
+	}
 	if got := get(t, s.health+"/livez"); got != "200 ok\n" {
 		t.Errorf("/livez while draining: %s", got)
 	}
-	eventually(t, "the port is closed", func() bool {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	})
+	if r := bash(t, s.connect(eras[1], "alice", "s"), "still"); r.IsError {
+		t.Errorf("a call before the port closed: %s", text(t, r))
+	}
+	<-s.closed
+	if conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://")); err == nil {
+		t.Error("the port is still open")
+		conn.Close()
+	}
 	close(finish)
 	if r := <-answer; r.IsError || !strings.Contains(text(t, r), "finished") {
 		t.Errorf("the running call got %s", text(t, r))
@@ -328,10 +334,14 @@ func TestDrainEndsWhatOutlastsIt(t *testing.T) {
 	api.put(t, readyOn(newSandbox("s", "alice"), fa))
 	s := newStack(t, api, func(o *gateway.Options) { o.ShutdownTimeout = 50 * time.Millisecond })
 	c := s.connect(eras[1], "alice", "s")
-	go c.CallTool(t.Context(), &mcp.CallToolParams{Name: "bash", Arguments: map[string]any{"command": "sleep 1000"}})
+	told := make(chan *mcp.CallToolResult)
+	go func() { told <- bash(t, c, "sleep 1000") }()
 	<-began
 	s.stop()
 	<-ended
+	if got := text(t, <-told); got != "sandbox exec failed: the gateway shut down while the call ran: what it had begun was stopped" {
+		t.Errorf("the call was told %q", got)
+	}
 	if err := <-s.done; err != nil {
 		t.Errorf("Serve returned %v, want nil", err)
 	}
@@ -399,16 +409,4 @@ func get(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%d %s", resp.StatusCode, body)
-}
-
-// eventually waits for what another goroutine brings about.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !done() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %s in vain until %s", patience, what)
-		}
-		time.Sleep(time.Millisecond)
-	}
 }

@@ -54,6 +54,9 @@ type Gateway struct {
 	// draining ends when the shutdown begins.
 	draining context.Context
 	drain    context.CancelFunc
+	// ending ends when calls that outlast the shutdown must end.
+	ending context.Context
+	end    context.CancelFunc
 	// loaded is closed when the signing keys are there.
 	loaded chan struct{}
 }
@@ -66,6 +69,7 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 	}
 	g := &Gateway{options: options, log: log, client: c, store: session.NewStore(), loaded: make(chan struct{})}
 	g.draining, g.drain = context.WithCancel(context.Background())
+	g.ending, g.end = context.WithCancel(context.Background())
 	g.metrics = metrics.New(g.store.Len)
 	g.agents = agent.New(nil, agents)
 	g.ring = keyring.New(options.KeyNamespace, options.KeyName, log, g.agents.SetSigner)
@@ -111,6 +115,7 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 			},
 			KeepAlive: front.KeepAlive{Flush: options.FlushAfter, Interval: options.KeepAlive, WriteTimeout: writeTimeout},
 			Draining:  g.draining,
+			Ending:    g.ending,
 		},
 	}
 	g.handler = f.Handler(mcp.Handler())

@@ -45,19 +45,17 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 	defer running.Wait()
 	defer g.agents.Close()
 	defer stop()
+	defer g.end()
 	defer g.drain()
 	running.Go(func() { g.store.Run(background, g.client) })
 	running.Go(func() { g.ring.Run(background, g.client) })
 
-	// Calls end with this context, which outlives the drain.
-	calls, cut := context.WithCancel(background)
-	defer cut()
 	main := &http.Server{
 		Handler:           g.handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		BaseContext:       func(net.Listener) context.Context { return calls },
+		BaseContext:       func(net.Listener) context.Context { return background },
 	}
 	side := &http.Server{Handler: g.sideHandler(), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
@@ -78,7 +76,7 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 		main.Close()
 		return err
 	case <-ctx.Done():
-		return g.shutdown(main, cut)
+		return g.shutdown(main)
 	}
 }
 
@@ -121,7 +119,7 @@ func serve(s *http.Server, l net.Listener) error {
 }
 
 // shutdown drains. ctx has ended by now.
-func (g *Gateway) shutdown(main *http.Server, cut context.CancelFunc) error {
+func (g *Gateway) shutdown(main *http.Server) error {
 	g.drain() // /readyz fails from now on
 	g.log.Info("Began to drain", "delay", g.options.DrainDelay.String(), "timeout", g.options.ShutdownTimeout.String())
 	if g.options.DrainDelay > 0 {
@@ -133,7 +131,7 @@ func (g *Gateway) shutdown(main *http.Server, cut context.CancelFunc) error {
 	err := main.Shutdown(timeout)
 	if errors.Is(err, context.DeadlineExceeded) {
 		g.log.Warn("Cancelled the calls that outlasted the shutdown")
-		cut()
+		g.end()
 		last, cancel := context.WithTimeout(context.Background(), closeWait)
 		defer cancel()
 		if err = main.Shutdown(last); err != nil {

@@ -34,6 +34,8 @@ type stack struct {
 	// stop begins the shutdown; done gives what Run returned.
 	stop context.CancelFunc
 	done chan error
+	// closed is closed with the port.
+	closed chan struct{}
 }
 
 // newStack starts a gateway against api, with options changed by change.
@@ -43,7 +45,7 @@ func newStack(t *testing.T, api *fakeAPI, change func(*gateway.Options)) *stack 
 	if change != nil {
 		change(&o)
 	}
-	s := &stack{t: t, api: api, log: &lockedBuffer{}, done: make(chan error, 1)}
+	s := &stack{t: t, api: api, log: newLog(), done: make(chan error, 1), closed: make(chan struct{})}
 	g, err := gateway.New(o, api, agentOptions(), "test", slog.New(slog.NewJSONHandler(s.log, nil)))
 	if err != nil {
 		t.Fatalf("New: %v", err)
@@ -52,10 +54,14 @@ func newStack(t *testing.T, api *fakeAPI, change func(*gateway.Options)) *stack 
 	s.url, s.health = "http://"+main.Addr().String(), "http://"+side.Addr().String()
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	go func() { s.done <- g.Serve(ctx, main, side); close(s.done) }()
+	go func() {
+		s.done <- g.Serve(ctx, &closing{Listener: main, closed: s.closed}, side)
+		close(s.done)
+	}()
 	t.Cleanup(func() {
 		stop()
-		<-s.done
+		for range s.done { // its value, unless the test has it, and its end
+		}
 		if t.Failed() {
 			t.Logf("log of the gateway:\n%s", s.log)
 		}
@@ -93,16 +99,46 @@ func loopback(t *testing.T) net.Listener {
 	return l
 }
 
+// closing is a listener that tells when it was closed.
+type closing struct {
+	net.Listener
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (c *closing) Close() error {
+	err := c.Listener.Close()
+	c.once.Do(func() { close(c.closed) })
+	return err
+}
+
 // lockedBuffer is a log that is read while it is written.
 type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu      sync.Mutex
+	written sync.Cond
+	b       bytes.Buffer
+}
+
+func newLog() *lockedBuffer {
+	l := &lockedBuffer{}
+	l.written.L = &l.mu
+	return l
 }
 
 func (l *lockedBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.written.Broadcast()
 	return l.b.Write(p)
+}
+
+// await waits until the log holds text.
+func (l *lockedBuffer) await(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !bytes.Contains(l.b.Bytes(), []byte(text)) {
+		l.written.Wait()
+	}
 }
 
 func (l *lockedBuffer) String() string {

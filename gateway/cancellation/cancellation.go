@@ -14,8 +14,13 @@ import (
 	"time"
 )
 
-// ErrNotified is the cause of a call that a notification cancelled.
-var ErrNotified = errors.New("cancelled by its client")
+// Causes of a call's end.
+var (
+	// ErrNotified: a notification of its client cancelled it.
+	ErrNotified = errors.New("cancelled by its client")
+	// ErrShutdown: it outlasted the gateway.
+	ErrShutdown = errors.New("the gateway shut down while the call ran: what it had begun was stopped")
+)
 
 // Call names a call as a client does. Two clients of one caller may use the same
 // id in the same session at the same time.

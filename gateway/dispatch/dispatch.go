@@ -84,6 +84,9 @@ func (d *Dispatcher) call(ctx context.Context, req session.Request, send func(co
 	for {
 		rec, err := d.sessions.Resolve(ctx, req)
 		if err != nil {
+			if ctx.Err() != nil {
+				err = cancelled(ctx, err)
+			}
 			return a.notice, err
 		}
 		err = d.while(ctx, rec, send)
@@ -157,7 +160,7 @@ func (d *Dispatcher) while(ctx context.Context, rec *session.Record, send func(c
 	})
 	defer stop()
 	err := send(ctx, rec)
-	if cause := context.Cause(ctx); err != nil && (cause == errEnded || cause == errReplaced) {
+	if cause := context.Cause(ctx); err != nil && (errors.Is(cause, errEnded) || errors.Is(cause, errReplaced)) {
 		return errors.Join(cause, err)
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/gateway/cancellation"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
@@ -15,6 +16,14 @@ var (
 	errEnded    = errors.New("the session was deleted while the call ran")
 	errReplaced = errors.New("the session's pod was replaced while the call ran")
 )
+
+// cancelled says why a call ended before its time.
+func cancelled(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), cancellation.ErrShutdown) {
+		return &AgentError{cancellation.ErrShutdown.Error(), err}
+	}
+	return &AgentError{"the call was cancelled", err}
+}
 
 // notFoundError keeps an agent's words for a file that is missing, and is
 // ErrNoArtifact for an artifact that is.
@@ -54,8 +63,8 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		return &AgentError{errEnded.Error(), err}
 	case errors.Is(err, errReplaced):
 		return &AgentError{errReplaced.Error() + d.cause(ctx, rec, err), err}
-	case errors.Is(ctx.Err(), context.Canceled):
-		return &AgentError{"the call was cancelled", err}
+	case ctx.Err() != nil:
+		return cancelled(ctx, err)
 	case errors.Is(err, client.ErrUnauthorized):
 		d.log.Warn("Agent refused the gateway's token", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "keyID", rec.KeyID, "error", err)
 		return &AgentError{"the sandbox's agent refused the gateway's token; nothing was run", err}

@@ -32,8 +32,10 @@ type Options struct {
 	BodyTimeout time.Duration
 	Origins     Origins
 	KeepAlive   KeepAlive
-	// Draining ends when the gateway begins to shut down.
+	// Draining ends when the gateway begins to shut down, Ending when calls that
+	// are still under way must end.
 	Draining context.Context
+	Ending   context.Context
 }
 
 // Front holds what the routes need.
