@@ -80,7 +80,7 @@ test: verify test-unit test-integration test-e2e ## All of them, in this order.
 
 .PHONY: test-unit
 test-unit: ## Unit tests of every module, with the race detector.
-	go test -race $$(go list ./... | grep -v -e /test/integration -e /test/e2e -e /test/bench)
+	go test -race $$(go list ./... | grep -v -e /test/integration -e /test/e2e)
 	go -C hack/cluster test -race ./...
 	go -C hack/image test -race ./...
 	go -C hack/tools test -race ./...
@@ -99,8 +99,9 @@ bench: images ## Measure against the goals; writes docs/performance.md and bench
 	@$(call in-own-cluster,bench,go run -exec '$(IN_CLUSTER)' ./test/bench)
 
 # $(call in-own-cluster,NAME,COMMAND) leaves the cluster of the quickstart alone.
+# With KEEP=1 its own stays up, to look into or to run again.
 define in-own-cluster
-	export BERTH_CLUSTER=$(1); trap '$(MAKE) cluster-down' EXIT; \
+	export BERTH_CLUSTER=$(1); $(if $(KEEP),,trap '$(MAKE) cluster-down' EXIT;) \
 	$(MAKE) cluster-up load-images install; $(2)
 endef
 

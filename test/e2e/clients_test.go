@@ -90,21 +90,6 @@ func node(ctx context.Context, env []string, args ...string) ([]byte, error) {
 	return output, err
 }
 
-// installClients has npm install what package-lock.json names, unless it did.
-func installClients(ctx context.Context) {
-	GinkgoHelper()
-	want, err := os.Stat(filepath.Join(clientsFolder, "package-lock.json"))
-	Expect(err).NotTo(HaveOccurred())
-	have, err := os.Stat(filepath.Join(clientsFolder, "node_modules", ".package-lock.json"))
-	if err == nil && have.ModTime().After(want.ModTime()) {
-		return
-	}
-	install := exec.CommandContext(ctx, "npm", "ci", "--no-fund", "--no-audit")
-	install.Dir = clientsFolder
-	output, err := install.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), "npm ci: %s", output)
-}
-
 // toolReply is the part of a tool's result that both eras have.
 type toolReply struct {
 	IsError           bool            `json:"isError"`
@@ -127,7 +112,9 @@ func callBash(ctx context.Context, call foreign, target session.Target, command 
 }
 
 var _ = Describe("One session through many clients", func() {
-	BeforeEach(func(ctx context.Context) { installClients(ctx) }, NodeTimeout(installTimeout))
+	BeforeEach(func() {
+		Expect(filepath.Join(clientsFolder, "node_modules")).To(BeADirectory(), "run `make test/clients/node_modules` first")
+	})
 
 	It("is the same session to the Go client in both eras, the TypeScript clients and the Inspector", func(ctx context.Context) {
 		t := newTenant(ctx)

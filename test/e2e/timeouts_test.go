@@ -5,7 +5,7 @@ import "time"
 // How long things may take on a slow, shared machine before a spec gives up.
 // None of them is a wait that a good run has to sit out.
 const (
-	// Rollout is for a Deployment to be replaced, images being on the nodes.
+	// rolloutTimeout is for a Deployment to be replaced, images being on the nodes.
 	rolloutTimeout = 2 * time.Minute
 	// specTimeout is for one whole spec.
 	specTimeout = 4 * time.Minute
@@ -23,8 +23,6 @@ const (
 	connectTimeout = 3 * time.Second
 	// cleanUpTimeout is for a namespace with all in it.
 	cleanUpTimeout = 2 * time.Minute
-	// installTimeout is for npm to install the clients of other projects.
-	installTimeout = 5 * time.Minute
 	// interval is between two looks where there is nothing to watch.
 	interval = 200 * time.Millisecond
 )
