@@ -32,7 +32,6 @@ func Compute(seen *Observation, plan Plan, done Outcome) Computed {
 	next.ExpiresAt = expiresAt(seen)
 
 	live := livePod(seen, plan, done)
-	setPod(next, live)
 	switch {
 	case plan.Next != nil:
 		next.PodGeneration = ptr.To(plan.Next.Generation)
@@ -62,6 +61,7 @@ func Compute(seen *Observation, plan Plan, done Outcome) Computed {
 		ready, cause, until = podState(live, wasReady, seen.Now)
 		result.WakeAt = earliest(result.WakeAt, until)
 	}
+	setPod(next, live, cause)
 	if ready {
 		next.Start = v1alpha1.StartCold
 	}
@@ -82,14 +82,21 @@ func livePod(seen *Observation, plan Plan, done Outcome) *corev1.Pod {
 	}
 }
 
-func setPod(next *v1alpha1.SandboxStatus, live *corev1.Pod) {
-	next.PodName, next.PodUID, next.PodIP, next.NodeName, next.KeyID = "", "", "", "", ""
+// setPod names the live pod. Its node and address are told once there is more to
+// say than that it is on its way: nobody needs them before, and each would cost a
+// write of every cold start.
+func setPod(next *v1alpha1.SandboxStatus, live *corev1.Pod, cause Cause) {
+	if live == nil || next.PodUID != string(live.UID) {
+		next.PodName, next.PodUID, next.PodIP, next.NodeName, next.KeyID = "", "", "", "", ""
+	}
 	if live == nil {
 		return
 	}
 	next.PodName, next.PodUID = live.Name, string(live.UID)
-	next.PodIP, next.NodeName = live.Status.PodIP, live.Spec.NodeName
 	next.KeyID = live.Annotations[v1alpha1.AnnotationKeyID]
+	if cause.Reason != v1alpha1.ReasonPodPending {
+		next.PodIP, next.NodeName = live.Status.PodIP, live.Spec.NodeName
+	}
 }
 
 // newer tells whether the run of a container ended after what is recorded. A pod's

@@ -152,6 +152,31 @@ func TestTheStatusOfASettledSandboxFollowsFromItself(t *testing.T) {
 	}
 }
 
+func TestAColdStartCostsTwoStatusWrites(t *testing.T) {
+	t.Parallel()
+	sandbox, writes := aSandbox().Obj(), 0
+	created := aPod(1).Obj()
+	scheduled := builders.PodFrom(created).Condition(corev1.PodScheduled, corev1.ConditionTrue, "", "").Obj()
+	scheduled.Spec.NodeName = "node"
+	creating := builders.PodFrom(scheduled).Waiting("ContainerCreating", "").Obj()
+	running := builders.PodFrom(scheduled).Running(now).Obj()
+	running.Status.PodIP = "10.0.0.1"
+	ready := builders.PodFrom(running).Ready(now, "10.0.0.1").Obj()
+	for _, p := range []*corev1.Pod{created, scheduled, creating, running, ready} {
+		after, _ := settle(&Observation{Sandbox: sandbox, Template: aTemplate(), Pod: p}, Outcome{})
+		if !cmp.Equal(sandbox.Status, after.Status) {
+			writes++
+		}
+		sandbox = after
+	}
+	if writes != 2 {
+		t.Errorf("%d status writes, want one for the pod and one for Ready", writes)
+	}
+	if sandbox.Status.PodIP != "10.0.0.1" || sandbox.Status.NodeName != "node" {
+		t.Errorf("address %q, node %q", sandbox.Status.PodIP, sandbox.Status.NodeName)
+	}
+}
+
 func TestARestartInPlaceKeepsThePodAndIsReported(t *testing.T) {
 	t.Parallel()
 	killed := now.Add(-5 * time.Second)
