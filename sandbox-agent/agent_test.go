@@ -3,12 +3,15 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,7 +41,7 @@ const startTime = 10 * time.Second
 // agent is one running agent and a client of it.
 type agent struct {
 	client    *client.Client
-	signer    *client.Signer
+	key       ed25519.PrivateKey
 	pod       client.Pod
 	workspace string
 	url       string
@@ -81,7 +84,7 @@ func newAgent(t testing.TB, o agentOptions) *agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := client.NewSigner(map[string][]byte{"key-0001.pem": key})
+	signer, err := client.NewSigner(map[string][]byte{keyID + ".pem": key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +92,7 @@ func newAgent(t testing.TB, o agentOptions) *agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &agent{signer: signer, workspace: t.TempDir(), exited: make(chan error, 1), log: &logBuffer{}}
+	a := &agent{key: privateKey(t, key), workspace: t.TempDir(), exited: make(chan error, 1), log: &logBuffer{}}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -178,8 +181,7 @@ func (a *agent) output(t testing.TB, command string) string {
 	return r.Stdout
 }
 
-// outside runs f on the host's view of the agent's processes: pid 1 within is
-// a.process.Pid without.
+// memory is the resident memory of the agent itself.
 func (a *agent) memory(t testing.TB) (rss int64) {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.process.Pid))
@@ -206,6 +208,31 @@ func (a *agent) terminate(t testing.TB) {
 	}
 }
 
+// fifo opens a FIFO in the workspace, which waits for the other side, and
+// reads or writes a line.
+func (a *agent) fifo(t testing.TB, name string, write bool) {
+	t.Helper()
+	var err error
+	if path := filepath.Join(a.workspace, name); write {
+		err = os.WriteFile(path, []byte("\n"), 0)
+	} else {
+		_, err = os.ReadFile(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func privateKey(t testing.TB, encoded []byte) ed25519.PrivateKey {
+	t.Helper()
+	block, _ := pem.Decode(encoded)
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.(ed25519.PrivateKey)
+}
+
 // logBuffer is what an agent logged.
 type logBuffer struct {
 	mu sync.Mutex
@@ -223,5 +250,3 @@ func (l *logBuffer) String() string {
 	defer l.mu.Unlock()
 	return l.b.String()
 }
-
-var _ io.Writer = (*logBuffer)(nil)

@@ -57,10 +57,10 @@ func (s *Server) bind(w http.ResponseWriter, r *http.Request, _ string) *Refusal
 	if !s.session.fits(to.UID) {
 		return other
 	}
-	if !s.session.isBound() {
+	if env := environ(to.Env); len(env) > 0 && !s.session.isBound() {
 		// Before the session is bound, so that no command misses it.
-		if err := s.shell.Setenv(r.Context(), environ(to.Env)); err != nil {
-			return refuse(http.StatusInternalServerError, wire.CodeInternal, "the session's environment could not be set: "+err.Error())
+		if err := s.shell.Setenv(r.Context(), env); err != nil {
+			return refuse(http.StatusServiceUnavailable, wire.CodeInternal, "the shell could not be started: "+err.Error())
 		}
 	}
 	if !s.session.bind(to) {

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/sandbox-agent/initproc"
 	"github.com/berth-dev/berth/sandbox-agent/process"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
+	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
 const (
@@ -41,38 +42,44 @@ func Run(o Options, environ []string) (int, error) {
 	if o.InsecureNoAuth && !initproc.IsInit() && !reexecuted {
 		return initproc.Reexec()
 	}
-	return 0, run(o, environ)
+	return run(o, environ)
 }
 
-func run(o Options, environ []string) error {
+// run serves until TERM. In an image without a shell it ends at once: a pod that
+// can't do its work is to fail where its owner sees it.
+func run(o Options, environ []string) (int, error) {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	own, rest := split(environ)
 	var gate httpapi.Gate = httpapi.Local{Unix: o.Unix != ""}
 	if !o.InsecureNoAuth {
 		var err error
 		if gate, err = signed(own); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	term, err := initproc.Protect()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	reaper, err := process.NewReaper()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer reaper.Close()
 	// Listening comes first, then what takes longer.
 	listener, err := listen(o)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return 0, fmt.Errorf("listen: %w", err)
 	}
 	defer listener.Close()
 	sh := shell.New(shell.Config{Reaper: reaper, Dir: o.Workspace, Environ: rest})
+	if sh.Kind() == wire.ShellNone && !o.InsecureNoAuth {
+		log.Error("Agent ended", "error", noShell)
+		return exitNoShell, tellNoShell(terminationLog)
+	}
 	store, err := artifact.NewStore(o.Workspace, []string{o.Workspace, os.TempDir()}, artifact.SystemClock{})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	api := httpapi.New(sh, store, gate, log)
 	if o.InsecureNoAuth {
@@ -91,11 +98,11 @@ func run(o Options, environ []string) error {
 
 	select {
 	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
+		return 0, fmt.Errorf("serve: %w", err)
 	case <-term:
 	}
 	log.Info("Agent began to drain")
-	return end(api, server, store, sh)
+	return 0, end(api, server, store, sh)
 }
 
 // end lets running commands finish, then ends everything else.

@@ -191,19 +191,18 @@ func (b *bash) settleSoon(leftover *record) {
 // shell that doesn't get there is replaced by a spare; when that fails too,
 // the life is over.
 func (b *bash) settle(pending *record) {
+	const attempts = 3
 	l := b.life
-	for {
-		err := b.prepare(l, pending)
-		if err == nil {
+	for range attempts {
+		if b.failure = b.prepare(l, pending); b.failure == nil {
 			return
 		}
 		pending = nil
 		if !b.fallBack(l) {
-			b.failure = err
-			b.lost("it failed between two commands")
-			return
+			break
 		}
 	}
+	b.lost("it failed between two commands")
 }
 
 var errNotReady = errors.New("the shell ended, or got stuck, before it was ready for the next command")

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/berth-dev/berth/sandbox-agent/process"
@@ -27,13 +26,13 @@ type Config struct {
 // Shell is the session's shell. It is safe for concurrent use.
 type Shell struct {
 	config Config
-	kind   string
+	kind   atomic.Value // string
 	queue  queue
 
-	mu     sync.Mutex
-	interp interpreter
-	used   atomic.Bool
-	closed atomic.Bool
+	interp interpreter // belongs to whoever is in the queue's turn
+	path   string
+	used   bool
+	closed bool
 }
 
 // New finds a shell and begins to start it, without waiting for it.
@@ -42,20 +41,22 @@ func New(config Config) *Shell {
 	bashPath, shPath := find(config.Environ, "bash"), find(config.Environ, "sh")
 	switch {
 	case bashPath != "":
-		s.kind = wire.ShellBash
+		s.kind.Store(wire.ShellBash)
+		s.path = bashPath
 		s.interp = newBash(config, bashPath)
 	case shPath != "":
-		s.kind = wire.ShellSh
+		s.kind.Store(wire.ShellSh)
 		s.interp = newSh(config, shPath)
 	default:
-		s.kind = wire.ShellNone
+		s.kind.Store(wire.ShellNone)
 	}
 	return s
 }
 
 // Kind is one of wire.ShellBash, wire.ShellSh and wire.ShellNone. It is known
-// without waiting for anything.
-func (s *Shell) Kind() string { return s.kind }
+// without waiting for anything. A bash that turns out to be too old becomes
+// ShellSh with the first command.
+func (s *Shell) Kind() string { return s.kind.Load().(string) }
 
 // Setenv adds env (NAME=value) to the environment of shells that start from
 // now on. A shell in which nothing has run is replaced, so that what a session
@@ -65,43 +66,52 @@ func (s *Shell) Setenv(ctx context.Context, env []string) error {
 		return err
 	}
 	defer s.queue.leave()
-	if s.kind == wire.ShellNone || s.closed.Load() {
+	if s.interp == nil || s.closed {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.interp.setenv(env, !s.used.Load())
+	return s.interp.setenv(env, !s.used)
 }
 
-// Run runs c when its turn comes. Cancelling ctx cancels c; once c has begun
-// that gives a result like any other, before that ctx's error. Other errors
-// are ErrQueueFull, ErrNoShell, ErrClosed, and those of starting a shell.
+// Run runs c when its turn comes. Cancelling ctx before that gives ctx's
+// error, and nothing ran; afterwards it ends c, which gives a result like any
+// other. Other errors are ErrQueueFull, ErrNoShell, ErrClosed, and those of
+// starting a shell.
 func (s *Shell) Run(ctx context.Context, c Command) (Result, error) {
-	if s.kind == wire.ShellNone {
+	if s.Kind() == wire.ShellNone {
 		return Result{}, ErrNoShell
 	}
 	if err := s.queue.enter(ctx); err != nil {
 		return Result{}, err
 	}
 	defer s.queue.leave()
-	if s.closed.Load() {
+	if s.closed {
 		return Result{}, ErrClosed
 	}
-	s.used.Store(true)
-	return s.interp.run(ctx, c)
+	s.used = true
+	r, err := s.interp.run(ctx, c)
+	if b, ok := s.interp.(*bash); ok && errors.Is(err, errNotPipe) {
+		// A bash before 5.1 makes no pipes. It serves as a plain sh.
+		s.interp = newSh(s.config, s.path)
+		s.kind.Store(wire.ShellSh)
+		if err := s.interp.setenv(b.env, false); err != nil {
+			return Result{}, err
+		}
+		return s.interp.run(ctx, c)
+	}
+	return r, err
 }
 
 // Close ends every process that the shell started and waits for that, until
 // ctx ends. Commands must have ended, or have been cancelled, before.
 func (s *Shell) Close(ctx context.Context) error {
-	s.closed.Store(true)
-	if s.kind == wire.ShellNone {
-		return nil
-	}
-	if err := s.queue.enter(ctx); err != nil && !errors.Is(err, ErrQueueFull) {
+	if err := s.queue.enter(ctx); err != nil {
 		return fmt.Errorf("close shell: %w", err)
 	}
-	s.interp.close()
+	defer s.queue.leave()
+	s.closed = true
+	if s.interp != nil {
+		s.interp.close()
+	}
 	return process.Scope{Agent: os.Getpid()}.Kill(ctx)
 }
 
