@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,11 +68,16 @@ func (k *Keeper) Current(ctx context.Context, wanted *networkingv1.NetworkPolicy
 		equality.Semantic.DeepDerivative(wanted.OwnerReferences, stored.OwnerReferences), nil
 }
 
-// Apply writes the policy by server-side apply, taking back fields that others changed.
+// Apply writes the policy by server-side apply, taking back fields that others
+// changed. In a namespace that is being deleted it may write nothing: no pod can be
+// created there any more.
 func (k *Keeper) Apply(ctx context.Context, policy *networkingv1.NetworkPolicy) error {
 	data, err := applyBody(policy)
 	if err == nil {
 		err = k.client.Patch(ctx, policy.DeepCopy(), client.RawPatch(types.ApplyPatchType, data), fieldOwner, client.ForceOwnership)
+	}
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("apply NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)

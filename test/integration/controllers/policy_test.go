@@ -67,6 +67,22 @@ var _ = Describe("Network policies (R8)", func() {
 		Expect(h.pods(ctx, session)).To(BeEmpty())
 	})
 
+	It("are no trouble in a namespace that is being deleted, where no pod can be made", func(ctx SpecContext) {
+		h := newHarness(ctx, interceptor.Funcs{})
+		session := h.create(ctx, h.make("session"))
+		Expect(admin.Create(ctx, builders.MakeTemplate("rules", h.namespace).EgressRule(networkingv1.NetworkPolicyEgressRule{}).Obj())).To(Succeed())
+		Expect(admin.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: h.namespace}})).To(Succeed())
+
+		_, err := networkpolicy.NewController(admin, h.keeper).Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: h.namespace}})
+		Expect(err).NotTo(HaveOccurred())
+		_, err = h.templates.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: h.namespace, Name: "rules"}})
+		Expect(err).NotTo(HaveOccurred())
+		after, _ := h.settle(ctx, "session")
+		Expect(after).To(BeUnready(v1alpha1.ReasonPodForbidden))
+		Expect(h.pods(ctx, session)).To(BeEmpty())
+		Expect(policies(ctx, h.namespace)).To(BeEmpty())
+	})
+
 	It("are stored just as they are meant, and repaired when changed or deleted", func(ctx SpecContext) {
 		h := newHarness(ctx, interceptor.Funcs{})
 		keeper := networkpolicy.NewKeeper(admin, networkpolicy.Options{
