@@ -43,6 +43,9 @@ func trimPod(o any) (any, error) {
 	}
 	trimmed.ObjectMeta = full.ObjectMeta
 	trimmed.ManagedFields, trimmed.Labels, trimmed.Annotations = nil, nil, nil
+	if uid, ok := full.Labels[v1alpha1.LabelSandboxUID]; ok {
+		trimmed.Labels = map[string]string{v1alpha1.LabelSandboxUID: uid}
+	}
 	for _, key := range []string{v1alpha1.AnnotationKeyID, v1alpha1.AnnotationPodGeneration} {
 		if value, ok := full.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&trimmed.ObjectMeta, key, value)

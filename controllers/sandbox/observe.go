@@ -111,7 +111,7 @@ func (c *Controller) observePods(ctx context.Context, seen *Observation, reader 
 	found := &corev1.Pod{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: sandbox.Namespace, Name: name}, found)
 	switch {
-	case err == nil && metav1.IsControlledBy(found, sandbox):
+	case err == nil && isOwn(found, sandbox):
 		seen.Pod = found
 	case err == nil:
 		seen.Foreign = true
@@ -125,11 +125,18 @@ func (c *Controller) observePods(ctx context.Context, seen *Observation, reader 
 	}
 	for i := range pods.Items {
 		other := &pods.Items[i]
-		if other.Name != name && other.DeletionTimestamp.IsZero() && metav1.IsControlledBy(other, sandbox) {
+		if other.Name != name && other.DeletionTimestamp.IsZero() && isOwn(other, sandbox) {
 			seen.Strays = append(seen.Strays, *other)
 		}
 	}
 	return nil
+}
+
+// isOwn tells whether the pod was made for this sandbox. Its owner alone does not:
+// whoever may create pods can name any. Only the controller can give a pod the
+// label (config/admission/sandbox-pods.yaml).
+func isOwn(p *corev1.Pod, sandbox *v1alpha1.Sandbox) bool {
+	return metav1.IsControlledBy(p, sandbox) && p.Labels[v1alpha1.LabelSandboxUID] == string(sandbox.UID)
 }
 
 // observeSurroundings reads the template, and what a new pod needs if one is due.

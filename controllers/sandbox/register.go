@@ -125,6 +125,7 @@ func podChanged() predicate.Predicate {
 // podView is what planning and status read of a pod.
 type podView struct {
 	Owner       *metav1.OwnerReference
+	SandboxUID  string
 	Terminating bool
 	NodeName    string
 	Phase       corev1.PodPhase
@@ -149,7 +150,8 @@ type containerView struct {
 
 func viewOf(p *corev1.Pod) podView {
 	view := podView{
-		Owner: OwnerOf(p), Terminating: !p.DeletionTimestamp.IsZero(), NodeName: p.Spec.NodeName,
+		Owner: OwnerOf(p), SandboxUID: p.Labels[v1alpha1.LabelSandboxUID],
+		Terminating: !p.DeletionTimestamp.IsZero(), NodeName: p.Spec.NodeName,
 		Phase: p.Status.Phase, Reason: p.Status.Reason, Message: p.Status.Message, PodIP: p.Status.PodIP,
 	}
 	for _, condition := range p.Status.Conditions {

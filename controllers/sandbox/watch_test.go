@@ -82,7 +82,7 @@ func TestOnlyWhatIsReadOfAPodWakesItsSandbox(t *testing.T) {
 		wakes  bool
 	}{
 		"heartbeat of a condition": {func(p *corev1.Pod) { p.Status.Conditions[0].LastProbeTime = metav1.NewTime(now) }, false},
-		"labels":                   {func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }, false},
+		"labels of others":         {func(p *corev1.Pod) { p.Labels["a"] = "b" }, false},
 		"annotations":              {func(p *corev1.Pod) { p.Annotations["a"] = "b" }, false},
 		"host address":             {func(p *corev1.Pod) { p.Status.HostIP = "192.0.2.1" }, false},
 		"resize":                   {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].AllocatedResources = corev1.ResourceList{} }, false},
@@ -94,6 +94,7 @@ func TestOnlyWhatIsReadOfAPodWakesItsSandbox(t *testing.T) {
 		"deletion":                 {func(p *corev1.Pod) { p.DeletionTimestamp = nil }, true},
 		"container":                {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false }, true},
 		"owner":                    {func(p *corev1.Pod) { p.OwnerReferences = nil }, true},
+		"its sandbox's label":      {func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelSandboxUID) }, true},
 	} {
 		before, after := aFullPod(), aFullPod()
 		c.change(after)

@@ -274,11 +274,11 @@ var _ = Describe("One Sandbox, at most one live pod (R2)", func() {
 		Expect(h.pod(ctx, session).UID).To(BeEquivalentTo(session.Status.PodUID))
 	})
 
-	It("neither adopts nor deletes a foreign pod of its pod's name", func(ctx SpecContext) {
+	DescribeTable("neither adopts nor deletes a foreign pod of its pod's name", func(ctx SpecContext, disguise func(*corev1.Pod)) {
 		h := newHarness(ctx, interceptor.Funcs{})
 		session := h.create(ctx, h.make("session"))
 		foreign := pod.Build(session, builders.MakeTemplate("default", h.namespace).Obj(), 1, pod.Keys{}, podOptions)
-		foreign.OwnerReferences = nil
+		disguise(foreign)
 		Expect(admin.Create(ctx, foreign)).To(Succeed())
 
 		after, wake := h.settle(ctx, "session")
@@ -295,7 +295,11 @@ var _ = Describe("One Sandbox, at most one live pod (R2)", func() {
 		after, _ = h.settle(ctx, "session")
 		Expect(after).To(BeUnready(v1alpha1.ReasonPodPending))
 		Expect(after.Status.PodUID).To(Equal(string(h.pod(ctx, session).UID)))
-	})
+	},
+		Entry("that the sandbox does not own", func(p *corev1.Pod) { p.OwnerReferences = nil }),
+		Entry("that claims to be the sandbox's", func(p *corev1.Pod) { p.Labels = nil }),
+		Entry("that claims to be the sandbox's and is another's", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelSandboxUID] = "another" }),
+	)
 
 	It("gives a session that is deleted and created again a fresh pod at once", func(ctx SpecContext) {
 		h := newHarness(ctx, interceptor.Funcs{})
