@@ -122,6 +122,16 @@ func WithScope(ctx, scope context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, scope)
 }
 
+// AtEnd runs f once the call's HTTP request has been answered, or at once outside
+// of one.
+func AtEnd(ctx context.Context, f func()) {
+	if scope, ok := ctx.Value(contextKey{}).(context.Context); ok {
+		context.AfterFunc(scope, f)
+		return
+	}
+	f()
+}
+
 // Follow returns a context that ends when ctx does or the scope that WithScope
 // stored in it. The caller calls stop when done.
 func Follow(ctx context.Context) (_ context.Context, stop func()) {

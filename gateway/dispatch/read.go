@@ -23,17 +23,21 @@ type Content struct {
 	Data     []byte
 }
 
+// Admit waits until there is room for so many bytes. It is called once an
+// artifact's size is known, and before it is read.
+type Admit func(ctx context.Context, size int64) error
+
 // Read returns an artifact of at most limit bytes.
-func (d *Dispatcher) Read(ctx context.Context, req session.Request, id string, limit int64) (*Content, error) {
+func (d *Dispatcher) Read(ctx context.Context, req session.Request, id string, limit int64, admit Admit) (*Content, error) {
 	var content *Content
 	_, err := d.call(ctx, req, func(ctx context.Context, rec *session.Record) (err error) {
-		content, err = d.read(ctx, rec, id, limit)
+		content, err = d.read(ctx, rec, id, limit, admit)
 		return err
 	})
 	return content, err
 }
 
-func (d *Dispatcher) read(ctx context.Context, rec *session.Record, id string, limit int64) (*Content, error) {
+func (d *Dispatcher) read(ctx context.Context, rec *session.Record, id string, limit int64, admit Admit) (*Content, error) {
 	// The budget is no bound here: a longer one is told apart from a bad answer,
 	// and its body is not read.
 	reading, err := d.agent.ReadArtifact(ctx, rec.Pod(), id, client.Span{}, 1<<62)
@@ -43,6 +47,9 @@ func (d *Dispatcher) read(ctx context.Context, rec *session.Record, id string, l
 	defer reading.Body.Close()
 	if reading.Length > limit {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrLarge, reading.Length, limit)
+	}
+	if err := admit(ctx, reading.Length); err != nil {
+		return nil, err
 	}
 	data := make([]byte, reading.Length)
 	if _, err := io.ReadFull(reading.Body, data); err != nil {

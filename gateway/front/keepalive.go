@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/berth-dev/berth/gateway/splice"
 )
 
 // KeepAlive is how a call that says nothing for long stays alive. The MCP SDK
@@ -18,7 +20,8 @@ type KeepAlive struct {
 	Flush time.Duration
 	// Interval is the time between comments.
 	Interval time.Duration
-	// WriteTimeout is how long a client may take to read one write.
+	// WriteTimeout is how long a client may take to read one write, or one piece
+	// of a large one.
 	WriteTimeout time.Duration
 }
 
@@ -26,7 +29,7 @@ type KeepAlive struct {
 func (k KeepAlive) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := &streamWriter{w: w, header: make(http.Header, 4), options: k}
-		r = r.WithContext(withStream(r.Context(), s))
+		r = r.WithContext(splice.With(withStream(r.Context(), s), &s.splices))
 		defer s.close()
 		next.ServeHTTP(s, r)
 	})
@@ -44,6 +47,7 @@ var errClosed = errors.New("response is complete")
 type streamWriter struct {
 	w       http.ResponseWriter
 	options KeepAlive
+	splices splice.Splices
 
 	mu     sync.Mutex
 	header http.Header
@@ -129,15 +133,23 @@ func (s *streamWriter) Write(p []byte) (int, error) {
 		return 0, errClosed
 	}
 	s.writeHeader(http.StatusOK)
-	s.extend()
-	if !s.framing {
-		return s.w.Write(p)
+	event := p
+	if s.framing {
+		event = append([]byte("event: message\ndata: "), bytes.ReplaceAll(p, []byte("\n"), []byte(" "))...)
+		event = append(event, "\n\n"...)
 	}
-	event := append([]byte("event: message\ndata: "), bytes.ReplaceAll(p, []byte("\n"), []byte(" "))...)
-	if _, err := s.w.Write(append(event, "\n\n"...)); err != nil {
+	if err := s.splices.Write(patientWriter{s}, event); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// patientWriter gives the client its time for each write anew.
+type patientWriter struct{ s *streamWriter }
+
+func (p patientWriter) Write(data []byte) (int, error) {
+	p.s.extend()
+	return p.s.w.Write(data)
 }
 
 // FlushError lets http.ResponseController flush under the lock.

@@ -15,16 +15,20 @@ import (
 	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/authz"
+	"github.com/berth-dev/berth/gateway/cancellation"
 	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/gateway/splice"
 )
 
 const (
-	// maxRead is how much one read returns. A read costs about seven times its
-	// size in memory until it has been sent.
+	// maxRead is how much one read returns.
 	maxRead = 8 << 20
-	// largeReads is how many reads go on at a time.
-	largeReads = 2
+	// readBudget bounds what all reads of this replica hold until it has been
+	// sent; more wait their turn.
+	readBudget = 8 * maxRead
+	// spliceAbove is the size from which an artifact is encoded while it is sent.
+	spliceAbove = 64 << 10
 )
 
 // readArtifact returns an artifact's bytes as they were at its export. It needs
@@ -51,14 +55,7 @@ func (s *Server) readArtifact(ctx context.Context, req *mcp.ReadResourceRequest)
 		}
 		return nil, unavailable(err)
 	}
-	select {
-	case s.reads <- struct{}{}:
-		defer func() { <-s.reads }()
-	case <-ctx.Done():
-		call.Code = audit.CodeCancelled
-		return nil, unavailable(ctx.Err())
-	}
-	content, err := s.Calls.Read(ctx, target, handle.ID, maxRead)
+	content, err := s.Calls.Read(ctx, target, handle.ID, maxRead, s.admit)
 	switch {
 	case errors.Is(err, dispatch.ErrNoArtifact), errors.Is(err, session.ErrNotFound), errors.Is(err, session.ErrNotAvailable):
 		return nil, notFound(req, uri)
@@ -67,7 +64,17 @@ func (s *Server) readArtifact(ctx context.Context, req *mcp.ReadResourceRequest)
 		return nil, unavailable(err)
 	}
 	call.Code, call.OutBytes = audit.CodeOK, int64(len(content.Data))
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contents(uri, content)}}, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contents(ctx, uri, content)}}, nil
+}
+
+// admit waits until there is room for a read of that many bytes, which it holds
+// until the answer has been sent.
+func (s *Server) admit(ctx context.Context, size int64) error {
+	if err := s.reads.Acquire(ctx, size); err != nil {
+		return err
+	}
+	cancellation.AtEnd(ctx, func() { s.reads.Release(size) })
+	return nil
 }
 
 // sameSession tells whether a request's X-Session-ID, if it has one, is the
@@ -79,15 +86,19 @@ func sameSession(req *mcp.ReadResourceRequest, handle artifact.Handle) bool {
 
 // contents chooses text or blob. An empty file is an empty blob: an empty text
 // would be sent as neither.
-func contents(uri string, c *dispatch.Content) *mcp.ResourceContents {
+func contents(ctx context.Context, uri string, c *dispatch.Content) *mcp.ResourceContents {
 	out := &mcp.ResourceContents{URI: uri, MIMEType: c.MIMEType}
-	if len(c.Data) > 0 && textual(c.MIMEType) && utf8.Valid(c.Data) {
+	isText := len(c.Data) > 0 && textual(c.MIMEType) && utf8.Valid(c.Data)
+	large := len(c.Data) > spliceAbove
+	switch {
+	case isText && large:
+		out.Text = splice.Text(ctx, c.Data)
+	case isText:
 		out.Text = string(c.Data)
-		return out
-	}
-	out.Blob = c.Data
-	if out.Blob == nil {
-		out.Blob = []byte{}
+	case large:
+		out.Blob = splice.Blob(ctx, c.Data)
+	default:
+		out.Blob = append([]byte{}, c.Data...)
 	}
 	return out
 }

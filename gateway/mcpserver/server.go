@@ -15,6 +15,7 @@ import (
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/gateway/authz"
@@ -28,7 +29,7 @@ import (
 type Calls interface {
 	Exec(ctx context.Context, req session.Request, command dispatch.Command) (*client.ExecResult, error)
 	Export(ctx context.Context, req session.Request, path string) (a *client.Artifact, notice string, err error)
-	Read(ctx context.Context, req session.Request, id string, limit int64) (*dispatch.Content, error)
+	Read(ctx context.Context, req session.Request, id string, limit int64, admit dispatch.Admit) (*dispatch.Content, error)
 }
 
 // Server holds what the tools need.
@@ -42,7 +43,7 @@ type Server struct {
 	// MaxBody bounds a request body, in bytes.
 	MaxBody int64
 
-	reads chan struct{}
+	reads *semaphore.Weighted
 }
 
 const instructions = `Each session is a sandbox of its own with a persistent shell. ` +
@@ -51,7 +52,7 @@ const instructions = `Each session is a sandbox of its own with a persistent she
 
 // Handler returns the server of both protocol eras, for one URL.
 func (s *Server) Handler() http.Handler {
-	s.reads = make(chan struct{}, largeReads)
+	s.reads = semaphore.NewWeighted(readBudget)
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "berth", Title: "Berth", Version: s.Version},
 		&mcp.ServerOptions{
