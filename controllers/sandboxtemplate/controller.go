@@ -10,6 +10,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -56,19 +57,19 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !template.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil // its policy goes with it
 	}
-	if err := c.keepPolicy(ctx, template); err != nil {
-		return reconcile.Result{}, err
+	refused := c.keepPolicy(ctx, template)
+	if refused != nil && !apierrors.IsInvalid(refused) {
+		return reconcile.Result{}, refused
 	}
 
 	after := template.DeepCopy()
 	after.Status.ObservedGeneration = ptr.To(template.Generation)
-	after.Status.Conditions = status.Conditions(template.Status.Conditions, c.desired(template), template.Generation, c.clock.Now())
+	after.Status.Conditions = status.Conditions(template.Status.Conditions, c.desired(template, refused), template.Generation, c.clock.Now())
 	wrote, err := status.Patch(ctx, c.client, template, after)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return reconcile.Result{}, nil // the write that came in between brings us back
-	}
 	if err != nil {
-		return reconcile.Result{}, err
+		// A conflict is tried again: the write in between may be one that the
+		// predicate drops.
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	ready := status.Find(after.Status.Conditions, v1alpha1.ConditionReady)
 	if was := status.Find(template.Status.Conditions, v1alpha1.ConditionReady); wrote && (was == nil || was.Reason != ready.Reason) {
@@ -77,8 +78,13 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
-func (c *Controller) desired(template *v1alpha1.SandboxTemplate) []metav1.Condition {
+// desired are the conditions of a template of whose own egress rules the API server
+// said so; nil if it took them.
+func (c *Controller) desired(template *v1alpha1.SandboxTemplate, refused error) []metav1.Condition {
 	errs := pod.Validate(template, c.options)
+	if refused != nil {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "network", "egressRules"), refused.Error()))
+	}
 	if len(errs) == 0 {
 		return []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue,

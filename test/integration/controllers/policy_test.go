@@ -167,6 +167,41 @@ var _ = Describe("A SandboxTemplate", func() {
 		Expect(template.Status.Conditions).To(HaveLen(1))
 	})
 
+	It("says that its egress rules are no rules, until they are mended", func(ctx SpecContext) {
+		Expect(admin.Create(ctx, builders.MakeTemplate("default", h.namespace).EgressRule(networkingv1.NetworkPolicyEgressRule{
+			To: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "banana"}}},
+		}).Obj())).To(Succeed())
+		template := reconcileTemplate(ctx)
+		Expect(template).To(BeUnready(v1alpha1.ReasonTemplateInvalid))
+		Expect(message(template)).To(And(ContainSubstring("spec.network.egressRules"), ContainSubstring("banana")))
+		Expect(reconcileTemplate(ctx).ResourceVersion).To(Equal(template.ResourceVersion), "the template was written again")
+
+		by := client.MergeFrom(template.DeepCopy())
+		template.Spec.Network.EgressRules[0].To[0].IPBlock.CIDR = "192.0.2.0/24"
+		Expect(admin.Patch(ctx, template, by)).To(Succeed())
+		Expect(reconcileTemplate(ctx)).To(BeReady())
+	})
+
+	It("is tried again when another write came in between", func(ctx SpecContext) {
+		Expect(admin.Create(ctx, builders.MakeTemplate("default", h.namespace).Obj())).To(Succeed())
+		key := client.ObjectKey{Namespace: h.namespace, Name: "default"}
+		var once sync.Once
+		overtaken := bareHarness(ctx, h.namespace, interceptor.Funcs{
+			SubResourcePatch: func(ctx context.Context, c client.Client, name string, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+				once.Do(func() {
+					template := &v1alpha1.SandboxTemplate{}
+					Expect(c.Get(ctx, key, template)).To(Succeed())
+					template.Labels = map[string]string{"team": "research"} // no new generation: no event wakes us
+					Expect(c.Update(ctx, template)).To(Succeed())
+				})
+				return c.SubResource(name).Patch(ctx, object, patch, opts...)
+			},
+		})
+		_, err := overtaken.templates.Reconcile(ctx, reconcile.Request{NamespacedName: key})
+		Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+		Expect(reconcileTemplate(ctx)).To(BeReady())
+	})
+
 	It("owns the policy of its own egress rules", func(ctx SpecContext) {
 		https := intstr.FromInt32(443)
 		Expect(admin.Create(ctx, builders.MakeTemplate("default", h.namespace).EgressRule(networkingv1.NetworkPolicyEgressRule{
