@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -64,7 +65,14 @@ func main() {
 	}
 }
 
+// gcPercent trades some memory, of which an idle gateway has a few MiB, for fewer
+// collections: MCP makes half a megabyte of garbage for each call.
+const gcPercent = 200
+
 func run(o *options) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel}))
