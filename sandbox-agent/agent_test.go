@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -58,6 +59,7 @@ type agentOptions struct {
 	sandboxed []client.EnvVar // the session's environment
 	environ   []string        // the container's
 	args      []string
+	root      string // chroot into it: an image with nothing in it
 }
 
 // startAgent starts an agent with a session bound and stops it with the test.
@@ -88,10 +90,6 @@ func newAgent(t testing.TB, o agentOptions) *agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := signer.PublicKeys()
-	if err != nil {
-		t.Fatal(err)
-	}
 	a := &agent{key: privateKey(t, key), workspace: t.TempDir(), exited: make(chan error, 1), log: &logBuffer{}}
 	self, err := os.Executable()
 	if err != nil {
@@ -102,15 +100,52 @@ func newAgent(t testing.TB, o agentOptions) *agent {
 	if o.environ == nil {
 		o.environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + a.workspace}
 	}
-	cmd.Env = append(o.environ, actAsAgent+"=1",
-		client.EnvNamespace+"="+o.namespace, client.EnvPodUID+"="+o.podUID, client.EnvPublicKeys+"="+keys)
-	initproc.Isolate(cmd)
+	cmd.Env = append(append(o.environ, actAsAgent+"=1"), podEnviron(t, key, o.namespace, o.podUID)...)
+	if o.root != "" {
+		a.enterRoot(t, cmd, o.root, o.args...)
+	} else {
+		initproc.Isolate(cmd)
+	}
 	address := a.start(t, cmd)
 	a.url = "http://" + address.String()
 	a.client = client.New(signer, client.Options{Port: int(address.Port()), AllowLoopback: true})
 	t.Cleanup(a.client.Close)
 	a.pod = client.Pod{Namespace: o.namespace, UID: o.podUID, IP: address.Addr()}
 	return a
+}
+
+// podEnviron is what the controller sets in a pod.
+func podEnviron(t testing.TB, key []byte, namespace, podUID string) []string {
+	t.Helper()
+	signer, err := client.NewSigner(map[string][]byte{keyID + ".pem": key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := signer.PublicKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{client.EnvNamespace + "=" + namespace, client.EnvPodUID + "=" + podUID, client.EnvPublicKeys + "=" + keys}
+}
+
+// enterRoot makes cmd run in a root that holds the program and a workspace.
+func (a *agent) enterRoot(t testing.TB, cmd *exec.Cmd, root string, args ...string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root for chroot")
+	}
+	a.workspace = filepath.Join(root, "workspace")
+	program, err := os.ReadFile(cmd.Path)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(root, "agent"), program, 0o755)
+	}
+	if err = errors.Join(err, os.Mkdir(a.workspace, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Path = "/agent"
+	cmd.Args = append([]string{"/agent", "serve", "--listen=127.0.0.1:0", "--workspace=/workspace"}, args...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
 }
 
 // start starts cmd and returns where it listens.

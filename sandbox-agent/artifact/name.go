@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"errors"
 	"io"
 	"mime"
 	"path/filepath"
@@ -35,7 +36,7 @@ func name(path string) string {
 func mimeType(path string, content io.ReaderAt) string {
 	head := make([]byte, sniffed)
 	n, err := content.ReadAt(head, 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return "application/octet-stream"
 	}
 	found := mimetype.Detect(head[:n])

@@ -84,8 +84,9 @@ func refusal(err error) error {
 			return ErrKind
 		case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
 			return fmt.Errorf("open file: %w", errno)
+		default:
+			return ErrNotFound
 		}
-		return ErrNotFound
 	}
 	return ErrOutside // os.Root's own: the path escapes
 }

@@ -56,7 +56,7 @@ type content struct{ *io.SectionReader }
 
 func (c content) Read(p []byte) (int, error) {
 	n, err := c.SectionReader.Read(p)
-	if at, _ := c.Seek(0, io.SeekCurrent); err != nil && (err != io.EOF || at < c.Size()) {
+	if at, _ := c.Seek(0, io.SeekCurrent); err != nil && (!errors.Is(err, io.EOF) || at < c.Size()) {
 		panic(http.ErrAbortHandler)
 	}
 	return n, err

@@ -276,15 +276,14 @@ func (l *life) retire(spare process.Handle) {
 // alone waits until no retired spare is left: all spares read the same pipe,
 // and even one that is being killed may take what is meant for another.
 func (l *life) alone() bool {
-	const patience, pause = 5000, 200 * time.Microsecond
-	for range patience {
-		l.killed = slices.DeleteFunc(l.killed, func(h process.Handle) bool { return !h.Alive() })
-		if len(l.killed) == 0 {
-			return true
+	const patience = time.Second
+	for _, spare := range l.killed {
+		if !spare.AwaitEnd(patience) {
+			return false
 		}
-		time.Sleep(pause)
 	}
-	return false
+	l.killed = nil
+	return true
 }
 
 func (l *life) dropPipes() {

@@ -81,7 +81,7 @@ func (c Claims) check(audience, method, path string, now time.Time) error {
 		return errors.New("token is for another pod")
 	case c.Method != method || c.Path != path:
 		return errors.New("token is for another request")
-	case c.Expires <= c.IssuedAt || c.Expires-c.IssuedAt > int64(Lifetime/time.Second):
+	case c.Expires <= c.IssuedAt || c.IssuedAt < c.Expires-int64(Lifetime/time.Second):
 		return errors.New("token's lifetime is not within 60 s")
 	case now.Unix() >= c.Expires:
 		return errors.New("token has expired")

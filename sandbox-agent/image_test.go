@@ -1,0 +1,161 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/sandbox-agent/client"
+)
+
+// TestShWithoutBash: an image whose only shell is sh.
+func TestShWithoutBash(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{environ: []string{"PATH=/usr/bin:/bin", "BASH_COMPAT=4.4"}})
+	testSh(t, a)
+}
+
+// testSh holds what persists, and what doesn't, with a plain sh.
+func testSh(t *testing.T, a *agent) {
+	t.Helper()
+	for _, s := range []step{
+		{run: `printf 'a\n'; printf b >&2`, stdout: "a\n", stderr: "b"},
+		{run: `cd /usr; export x=kept; y=lost; umask 027`},
+		{run: `pwd; echo "$x"; echo "[$y]"; umask`, stdout: "/usr\nkept\n[]\n0027\n"},
+		{run: `echo 'abc`, code: 2, any: true},
+		{run: `}`, code: 2, any: true},
+		{run: `exit 3`, code: 3},
+		{run: `set -e; false; echo no`, code: 1},
+		{run: `exec true`},
+		{run: `kill -9 $$`, code: 137},
+		{run: "cat <<E\nhi\nE", stdout: "hi\n"},
+		{run: `cat`, stdin: "given", stdout: "given"},
+		{run: `cat`},
+		{run: `sleep 777 & echo now`, stdout: "now\n"},
+		{run: `export x=lost; setsid sleep 778 & sleep 778`, timeout: 0.5, code: 137, timed: true},
+		{run: `pgrep -xc sleep; echo "$x"`, stdout: "1\nkept\n"},
+	} {
+		s.check(t, 0, a.exec(t, client.ExecRequest{Command: s.run, Timeout: s.timeout, Stdin: s.stdin}))
+	}
+	if h, err := a.client.Health(t.Context(), a.pod); err != nil || h.Shell != client.ShellSh {
+		t.Errorf("want health to say sh, got %+v, %v", h, err)
+	}
+}
+
+// TestNoShellInAPod: the agent ends with a status of its own.
+func TestNoShellInAPod(t *testing.T) {
+	t.Parallel()
+	cmd := agentCommand(t)
+	(&agent{}).enterRoot(t, cmd, t.TempDir())
+	key, err := client.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(cmd.Env, podEnviron(t, key, "sandboxes", "pod-1")...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 78 || !strings.Contains(string(out), "neither bash nor sh") {
+		t.Errorf("want exit 78 and the reason, got %v: %s", err, out)
+	}
+}
+
+// TestNoShellByHand: the agent says so, and does all else.
+func TestNoShellByHand(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, agentOptions{root: t.TempDir(), args: []string{"--insecure-no-auth"}})
+	_, err := a.client.Exec(t.Context(), a.pod, client.ExecRequest{Command: "true"}, 0)
+	if !errors.Is(err, client.ErrNoShell) {
+		t.Errorf("want ErrNoShell, got %v", err)
+	}
+	h, err := a.client.Health(t.Context(), a.pod)
+	if err != nil || h.Status != client.StatusNoShell || h.Shell != client.ShellNone || !h.Bound {
+		t.Errorf("want health to say no_shell, got %+v, %v", h, err)
+	}
+	a.write(t, "f", []byte("x"))
+	a.export(t, "f")
+}
+
+// TestInsecure: by hand on a Unix socket or loopback, never elsewhere, and not
+// for web pages.
+func TestInsecure(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"all addresses":         {"--listen=:0", "--insecure-no-auth"},
+		"another address":       {"--listen=192.0.2.1:0", "--insecure-no-auth"},
+		"a name":                {"--listen=example.com:0", "--insecure-no-auth"},
+		"Unix socket with auth": {"--unix=" + filepath.Join(t.TempDir(), "s")},
+		"both":                  {"--unix=s", "--listen=127.0.0.1:0", "--insecure-no-auth"},
+		"no key":                {"--listen=127.0.0.1:0"},
+	} {
+		out, err := agentCommand(t, append([]string{"serve", "--workspace=" + t.TempDir()}, args...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "berth-agent: ") {
+			t.Errorf("%s: want a refusal, got %v: %s", name, err, out)
+		}
+	}
+}
+
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for range 2 { // again over itself
+		if out, err := agentCommand(t, "install", dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != "berth-agent" {
+		t.Fatalf("want berth-agent alone, got %v, %v", entries, err)
+	}
+	if info, err := entries[0].Info(); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("want mode 0755, got %v, %v", info.Mode(), err)
+	}
+	out, err := agentCommand(t, "install", filepath.Join(dir, "missing")).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "install agent") {
+		t.Errorf("want a clear error, got %v: %s", err, out)
+	}
+}
+
+func TestMemoryIsBoundedWhileACommandWrites(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	a.run(t, "true")
+	before := a.memory(t)
+	done := make(chan *client.ExecResult, 1)
+	go func() {
+		r, err := a.client.Exec(t.Context(), a.pod, client.ExecRequest{Command: `head -c 2000000000 /dev/zero; head -c 1000000 /dev/zero >&2`, Timeout: 120}, 0)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- r
+	}()
+	most := int64(0)
+	for {
+		select {
+		case r := <-done:
+			if r.StdoutBytes != 2_000_000_000 || r.ExitCode != 0 {
+				t.Errorf("want 2 GB counted, got %d, exit code %d", r.StdoutBytes, r.ExitCode)
+			}
+			if grown := most - before; grown > 32<<20 {
+				t.Errorf("the agent grew by %d MiB", grown>>20)
+			}
+			return
+		case <-time.After(5 * time.Millisecond): // a sampling period, nothing waits on it
+			most = max(most, a.memory(t))
+		}
+	}
+}
+
+// agentCommand is berth-agent with args, outside a namespace.
+func agentCommand(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = []string{actAsAgent + "=1", "PATH=/usr/bin:/bin"}
+	return cmd
+}

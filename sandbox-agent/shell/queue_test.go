@@ -1,0 +1,67 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestQueueIsFirstInFirstOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue{limit: 3}
+		if err := q.enter(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var order []int
+		cancelled, cancel := context.WithCancel(t.Context())
+		for i := range 3 {
+			ctx := t.Context()
+			if i == 1 {
+				ctx = cancelled
+			}
+			go func() {
+				if q.enter(ctx) == nil {
+					order = append(order, i)
+					q.leave()
+				}
+			}()
+			synctest.Wait()
+		}
+		if err := q.enter(t.Context()); !errors.Is(err, ErrQueueFull) {
+			t.Errorf("want ErrQueueFull, got %v", err)
+		}
+		cancel()
+		synctest.Wait()
+		go func() {
+			if q.enter(t.Context()) == nil { // the cancelled one's place is free
+				order = append(order, 3)
+				q.leave()
+			}
+		}()
+		synctest.Wait()
+		q.leave()
+		synctest.Wait()
+		if diff := cmp.Diff([]int{0, 2, 3}, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+		if q.busy || len(q.waiting) != 0 {
+			t.Errorf("want an empty queue, got %+v", q.waiting)
+		}
+	})
+}
+
+func TestParseRecord(t *testing.T) {
+	for line, want := range map[string]record{"D0": {'D', 0}, "S123": {'S', 123}, "R9": {'R', 9}} {
+		if got, ok := parseRecord(line); !ok || got != want {
+			t.Errorf("%q: want %v, got %v, %v", line, want, got, ok)
+		}
+	}
+	for _, bad := range []string{"", "D", "D-1", "Dx", "X1", "D1 ", "D99999999999999999999999999999999"} {
+		if _, ok := parseRecord(bad); ok {
+			t.Errorf("want %q refused", bad)
+		}
+	}
+}
