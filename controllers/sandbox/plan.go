@@ -68,7 +68,7 @@ type NextGeneration struct {
 // Decide plans. It is pure: the same observation gives the same plan.
 func Decide(seen *Observation) Plan {
 	if !seen.Sandbox.DeletionTimestamp.IsZero() {
-		return Plan{Failures: failures(seen), Cause: &Cause{Reason: v1alpha1.ReasonDeleting, Message: "the sandbox is being deleted"}}
+		return planDeleting(seen)
 	}
 	if expiry := dueExpiry(seen); expiry != nil {
 		return planExpiry(seen, *expiry)
@@ -77,9 +77,7 @@ func Decide(seen *Observation) Plan {
 		return plan
 	}
 	plan := planPod(seen)
-	for i := range seen.Strays {
-		plan.Steps = append([]Step{{DeletePod: refTo(&seen.Strays[i])}}, plan.Steps...)
-	}
+	plan.Steps = append(deleteStrays(seen), plan.Steps...)
 	if plan.Next == nil {
 		plan.WakeAt = earliest(plan.WakeAt, nextExpiry(seen))
 	} else {
@@ -87,6 +85,29 @@ func Decide(seen *Observation) Plan {
 		plan.WakeAt = seen.Now
 	}
 	return plan
+}
+
+// planDeleting ends the pods of a sandbox that lingers by somebody's finalizer. The
+// garbage collector would wait with it; and when it was told to orphan them, it
+// would try for ever, since no one may take a pod's owner away.
+func planDeleting(seen *Observation) Plan {
+	plan := Plan{
+		Steps:    deleteStrays(seen),
+		Failures: failures(seen),
+		Cause:    &Cause{Reason: v1alpha1.ReasonDeleting, Message: "the sandbox is being deleted"},
+	}
+	if seen.Pod != nil && seen.Pod.DeletionTimestamp.IsZero() {
+		plan.Steps = append(plan.Steps, Step{DeletePod: refTo(seen.Pod)})
+	}
+	return plan
+}
+
+func deleteStrays(seen *Observation) []Step {
+	var steps []Step
+	for i := range seen.Strays {
+		steps = append(steps, Step{DeletePod: refTo(&seen.Strays[i])})
+	}
+	return steps
 }
 
 // planExpiry says Expired first and deletes next, so that whoever waits learns why.

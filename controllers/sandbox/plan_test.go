@@ -245,6 +245,14 @@ func TestDecide(t *testing.T) {
 			Observation{Sandbox: aSandbox().Deleting(now).MaxLifetime(time.Second).Status(with(1, born)).Obj(), Template: aTemplate()},
 			summary{Reason: v1alpha1.ReasonDeleting, Wake: -1},
 		},
+		"and keeps no pod while a finalizer holds it": {
+			Observation{Sandbox: aSandbox().Deleting(now).Status(with(1, born)).Obj(), Template: aTemplate(), Pod: aPod(1).Ready(born, "10.0.0.1").Obj()},
+			summary{Steps: []string{"delete " + name(1) + " pod-uid"}, Reason: v1alpha1.ReasonDeleting, Wake: -1},
+		},
+		"nor is a pod deleted twice": {
+			Observation{Sandbox: aSandbox().Deleting(now).Status(with(1, born)).Obj(), Template: aTemplate(), Pod: aPod(1).Terminating(now).Obj()},
+			summary{Reason: v1alpha1.ReasonDeleting, Wake: -1},
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

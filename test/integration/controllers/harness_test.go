@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -232,8 +233,12 @@ func held(ctx context.Context, p *corev1.Pod) {
 			Expect(client.IgnoreNotFound(err)).NotTo(HaveOccurred())
 			return
 		}
-		patch := client.MergeFrom(current.DeepCopy())
-		current.Finalizers = nil
-		Expect(admin.Patch(ctx, current, patch)).To(Succeed())
+		release(ctx, current)
 	})
+}
+
+// release takes the object's finalizers away.
+func release(ctx context.Context, object client.Object) {
+	GinkgoHelper()
+	Expect(admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 }

@@ -21,6 +21,10 @@ import (
 // range: its caches follow by watch.
 const effective = 30 * time.Second
 
+// orphan is a deletion that waits, by a finalizer, for a garbage collector; there
+// is none here.
+const orphan = client.PropagationPolicy(metav1.DeletePropagationOrphan)
+
 var _ = Describe("Ready tells the true cause (R7)", func() {
 	It("TemplateNotFound, until the template comes", func(ctx SpecContext) {
 		h := bareHarness(ctx, newNamespace(ctx), interceptor.Funcs{})
@@ -268,16 +272,24 @@ var _ = Describe("Deadlines", func() {
 
 	It("a sandbox that is being deleted gets no pod", func(ctx SpecContext) {
 		h := newHarness(ctx, interceptor.Funcs{})
-		session := h.make("session").Obj()
-		session.Finalizers = []string{"berth.example/held"}
-		Expect(admin.Create(ctx, session)).To(Succeed())
-		Expect(admin.Delete(ctx, session)).To(Succeed())
+		session := h.create(ctx, h.make("session"))
+		Expect(admin.Delete(ctx, session, orphan)).To(Succeed())
 		after, wake := h.settle(ctx, "session")
 		Expect(after).To(BeUnready(v1alpha1.ReasonDeleting))
 		Expect(h.pods(ctx, session)).To(BeEmpty())
 		Expect(wake).To(BeZero())
-		by := client.MergeFrom(after.DeepCopy())
-		after.Finalizers = nil
-		Expect(admin.Patch(ctx, after, by)).To(Succeed())
+		release(ctx, after)
+	})
+
+	It("a sandbox whose deletion waits for a finalizer keeps no pod", func(ctx SpecContext) {
+		h := newHarness(ctx, interceptor.Funcs{})
+		session := h.ready(ctx, h.make("session"))
+		Expect(admin.Delete(ctx, session, orphan)).To(Succeed())
+		h.settle(ctx, "session")
+		Expect(h.pods(ctx, session)).To(BeEmpty())
+		after, _ := h.settle(ctx, "session")
+		Expect(after).To(BeUnready(v1alpha1.ReasonDeleting))
+		Expect(after.Status.PodUID).To(BeEmpty())
+		release(ctx, after)
 	})
 })
