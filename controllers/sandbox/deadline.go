@@ -16,26 +16,23 @@ const (
 	maxFailures = 8
 	// stableAfter of being Ready, a pod's end is no failure in a row any more.
 	stableAfter = 10 * time.Minute
-	// The first replacement is made at once; each further one waits, doubling.
+	// The first replacement is made at once; each further one waits, doubling, up to
+	// 32 s before maxFailures.
 	firstBackOff = time.Second
-	maxBackOff   = time.Minute
 	// What the API server refused is tried again after as long as it has been
 	// refused already (so the waits double), within these bounds.
 	minRetry = time.Second
 	maxRetry = time.Minute
 )
 
-// notBefore is when the pod after so many failures in a row may be created.
+// notBefore is when the pod after so many failures in a row, fewer than maxFailures,
+// may be created.
 func notBefore(sandbox *v1alpha1.Sandbox, failed int64) time.Time {
 	last := sandbox.Status.LastTermination
 	if last == nil || failed < 2 {
 		return time.Time{}
 	}
-	wait := maxBackOff
-	if shift := failed - 2; shift < 6 {
-		wait = min(firstBackOff<<shift, maxBackOff)
-	}
-	return last.Time.Add(wait)
+	return last.Time.Add(firstBackOff << (failed - 2))
 }
 
 // retryAt is when to try again what was refused.

@@ -51,10 +51,11 @@ func changes(before, after *v1alpha1.SandboxStatus) []Event {
 	return []Event{{eventType, is.Reason, actionReconcile, is.Message}}
 }
 
-// replaced tells whether a generation ended by a pod's end, not by suspension.
+// replaced tells whether a generation ended by a pod's end: not by suspension, and
+// not because a pod of a later one was found after the status was lost.
 func replaced(before, after *v1alpha1.SandboxStatus) bool {
 	return ptr.Deref(after.PodGeneration, 1) > ptr.Deref(before.PodGeneration, 1) &&
-		status.Find(after.Conditions, v1alpha1.ConditionSuspended) == nil
+		after.LastTermination != nil && status.Find(after.Conditions, v1alpha1.ConditionSuspended) == nil
 }
 
 // tell records events and metrics of a status that was just written.
@@ -64,7 +65,7 @@ func (c *Controller) tell(ctx context.Context, seen *Observation, after v1alpha1
 		c.recorder.Eventf(seen.Sandbox, nil, event.Type, event.Reason, event.Action, "%s", status.Clip(event.Note, maxNote))
 		log.FromContext(ctx).Info("Changed the sandbox's state", "reason", event.Reason, "podGeneration", ptr.Deref(after.PodGeneration, 0))
 	}
-	if replaced(before, &after) && after.LastTermination != nil {
+	if replaced(before, &after) {
 		podsReplaced.WithLabelValues(after.LastTermination.Reason).Inc()
 	}
 	if before.PodUID == "" && after.PodUID != "" {

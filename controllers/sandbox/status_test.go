@@ -275,4 +275,8 @@ func TestEventsFollowTheReasonAndAreNotRepeated(t *testing.T) {
 	if len(got) != 1 || got[0].Reason != ReasonPodReplaced || got[0].Type != corev1.EventTypeWarning || !strings.Contains(got[0].Note, "disk") {
 		t.Errorf("from Ready to an evicted pod: %+v", got)
 	}
+	found, _ := settle(&Observation{Sandbox: aSandbox().Obj(), Template: aTemplate(), Strays: []corev1.Pod{*aPod(3).Obj()}}, Outcome{})
+	if got := changes(&v1alpha1.SandboxStatus{}, &found.Status); len(got) != 1 || got[0].Reason != v1alpha1.ReasonPodPending {
+		t.Errorf("from no status to a pod that was found, which replaced none: %+v", got)
+	}
 }
