@@ -59,7 +59,7 @@ func Build(sandbox *v1alpha1.Sandbox, template *v1alpha1.SandboxTemplate, genera
 	if spec.TerminationGracePeriodSeconds == nil {
 		spec.TerminationGracePeriodSeconds = ptr.To[int64](defaultGraceSeconds)
 	}
-	if !options.HostUsers && spec.HostUsers == nil && spec.RuntimeClassName == nil {
+	if !options.HostUsers && spec.RuntimeClassName == nil {
 		spec.HostUsers = ptr.To(false)
 	}
 	restrictPod(spec)

@@ -46,7 +46,7 @@ func shapes() map[string]shape {
 	return map[string]shape{
 		"default":        {sandbox(), template(), imageVolume},
 		"init-container": {sandbox(), template(), initContainer},
-		"user-namespace": {sandbox(), template(), userNamespace},
+		"user-namespace": {sandbox(), template().Pod(func(p *corev1.PodTemplateSpec) { p.Spec.HostUsers = ptr.To(true) }), userNamespace},
 		"runtime-class": {sandbox(), template().Pod(func(p *corev1.PodTemplateSpec) {
 			p.Spec.RuntimeClassName = ptr.To("gvisor")
 		}), userNamespace},
@@ -74,6 +74,9 @@ func shapes() map[string]shape {
 		}).Session(func(c *corev1.Container) {
 			c.Env = []corev1.EnvVar{{Name: "HOME", Value: "/home/me"}, {Name: "LANG", Value: "C.UTF-8"}}
 			c.SecurityContext = &corev1.SecurityContext{ReadOnlyRootFilesystem: ptr.To(false)}
+			c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever)
+			c.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}
+			c.TerminationMessagePath = "/workspace/log"
 			c.LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}}
 			c.VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: "/tmp/"}}
 			c.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}

@@ -28,6 +28,8 @@ const (
 func prepareSession(container *corev1.Container, keys Keys) {
 	container.Command = []string{agentPath + "/berth-agent", "serve", fmt.Sprintf("--listen=:%d", agent.Port), "--workspace=" + workspacePath}
 	container.Args = nil
+	container.RestartPolicy, container.RestartPolicyRules = nil, nil
+	container.TerminationMessagePath = "" // where the agent says NoShell
 	container.ReadinessProbe = &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 			Path: agent.HealthPath, Port: intstr.FromInt32(agent.Port),

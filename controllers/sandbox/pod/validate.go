@@ -84,6 +84,11 @@ func validateContainers(spec *corev1.PodSpec, at *field.Path) field.ErrorList {
 					errs = append(errs, field.Forbidden(containerPath.Child("env").Index(j).Child("name"), "names that begin with "+envPrefix+" are the agent's"))
 				}
 			}
+			for j, mount := range container.VolumeMounts {
+				if mount.Name == agentVolume {
+					errs = append(errs, field.Forbidden(containerPath.Child("volumeMounts").Index(j).Child("name"), agentVolume+" is mounted by the controller only"))
+				}
+			}
 			if container.Name == installContainer {
 				errs = append(errs, field.Forbidden(containerPath.Child("name"), installContainer+" is the controller's"))
 			}

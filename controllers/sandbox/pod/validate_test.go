@@ -55,8 +55,12 @@ func TestValidateRefusesAndNamesTheField(t *testing.T) {
 		"mount over the agent": {onSession(func(c *corev1.Container) {
 			c.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/.berth/berth-agent"}}
 		}), "volumeMounts[0].mountPath: Forbidden"},
-		"reserved volume":    {onPod(func(s *corev1.PodSpec) { s.Volumes = []corev1.Volume{{Name: "berth-agent"}} }), "volumes[0].name: Forbidden"},
-		"reserved container": {sidecar(corev1.Container{Name: "berth-agent-install", Image: "x"}), "containers[1].name: Forbidden"},
+		"agent's volume elsewhere": {onSession(func(c *corev1.Container) {
+			c.VolumeMounts = []corev1.VolumeMount{{Name: "berth-agent", MountPath: "/mine"}}
+		}), "containers[0].volumeMounts[0].name: Forbidden"},
+		"agent's volume in a helper": {sidecar(corev1.Container{Name: "proxy", Image: "x", VolumeMounts: []corev1.VolumeMount{{Name: "berth-agent", MountPath: "/mine"}}}), "containers[1].volumeMounts[0].name: Forbidden"},
+		"reserved volume":            {onPod(func(s *corev1.PodSpec) { s.Volumes = []corev1.Volume{{Name: "berth-agent"}} }), "volumes[0].name: Forbidden"},
+		"reserved container":         {sidecar(corev1.Container{Name: "berth-agent-install", Image: "x"}), "containers[1].name: Forbidden"},
 		"service-account token": {onPod(func(s *corev1.PodSpec) {
 			s.Volumes = []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 				Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "t"}}},
