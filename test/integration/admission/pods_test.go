@@ -111,6 +111,19 @@ var _ = Describe("Who may create Sandboxes but not pods gets no pod of his own d
 		}
 	})
 
+	It("by a container added to his Sandbox's pod, if he may debug pods", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		pod := sandboxPod(ctx, namespace)
+		pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+			Name: "mine", Image: "mine", ImagePullPolicy: corev1.PullAlways, TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+		}}}
+		debug := allow("update", "", "pods/ephemeralcontainers")
+		err := newUser(ctx, namespace, debug).SubResource("ephemeralcontainers").Update(ctx, pod.DeepCopy())
+		Expect(err).To(BeForbidden())
+		Expect(err).To(MatchError(ContainSubstring("only by those who may create pods")))
+		Expect(newUser(ctx, namespace, debug, allow("create", "", "pods")).SubResource("ephemeralcontainers").Update(ctx, pod)).To(Succeed())
+	})
+
 	It("by a controller that makes pods for him", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
 		replicaSets := newUser(ctx, namespace, allow("create", "", "pods"))
