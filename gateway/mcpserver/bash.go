@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -11,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/authz"
 	"github.com/berth-dev/berth/gateway/dispatch"
+	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
 const bashName = "bash"
@@ -117,6 +119,10 @@ func (s *Server) bash(ctx context.Context, req *mcp.CallToolRequest, in bashIn) 
 		TimedOut: result.TimedOut, Truncated: result.Truncated, OmittedBytes: result.OmittedBytes,
 		Notice: result.Notice,
 	})
+	if err == nil && wireSize(out) > client.MaxResult {
+		// The agent sees to it that its results fit. This is not one's word.
+		err = errors.New("the sandbox's agent gave an answer that can't be used")
+	}
 	if err != nil {
 		call.Code = audit.CodeFailed
 		return failure(execFailed + err.Error()), nil
@@ -126,4 +132,19 @@ func (s *Server) bash(ctx context.Context, req *mcp.CallToolRequest, in bashIn) 
 		StructuredContent: out,
 		IsError:           result.ExitCode != 0,
 	}, nil
+}
+
+// wireSize is how many bytes a result is on the wire, where it is twice: as it
+// is and as a JSON string, and the SDK escapes < > & in both.
+func wireSize(out json.RawMessage) int {
+	size := 2 * len(out)
+	for _, c := range out {
+		switch c {
+		case '"', '\\':
+			size++
+		case '<', '>', '&':
+			size += 2 * len(`u003c`)
+		}
+	}
+	return size
 }
