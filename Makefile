@@ -150,7 +150,7 @@ install: install-manifest $(if $(filter local,$(CLUSTER)),hack/bin/cluster) ## I
 	$(KUBECTL) apply --server-side --force-conflicts -f dist/install.yaml
 
 .PHONY: uninstall
-uninstall: install-manifest ## Remove Berth, and every sandbox with it.
+uninstall: install-manifest $(if $(filter local,$(CLUSTER)),hack/bin/cluster) ## Remove Berth, and every sandbox with it.
 	$(KUBECTL) delete --ignore-not-found -f dist/install.yaml
 
 hack/bin/cluster: FORCE

@@ -74,8 +74,12 @@ func (c Cluster) Up(ctx context.Context, o Options, progress io.Writer) error {
 		return err
 	}
 	defer lock.Close()
-	if saved, found, err := c.Saved(); err != nil || found && saved.Nodes > o.Nodes {
-		return errors.Join(fmt.Errorf("the cluster has %d nodes, and taking some away is not supported: `cluster down` first", saved.Nodes), err)
+	saved, _, err := c.Saved()
+	if err != nil {
+		return fmt.Errorf("reading what the cluster was started with: %w", err)
+	}
+	if saved.Nodes > o.Nodes {
+		return fmt.Errorf("the cluster has %d nodes, and taking some away is not supported: `cluster down` first", saved.Nodes)
 	}
 	if err := c.start(ctx, o, progress); err != nil {
 		return err

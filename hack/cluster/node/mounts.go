@@ -54,13 +54,12 @@ func setUpMounts(s Spec) error {
 // folder that itself lies on an overlay it doesn't work, and containerd's own
 // message would come late.
 func tryOverlay(dir string) error {
-	options := ""
 	for _, layer := range []string{"lower", "upper", "work", "merged"} {
 		if err := os.MkdirAll(dir+"/"+layer, 0o755); err != nil {
 			return err
 		}
 	}
-	options = fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", dir)
+	options := fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", dir)
 	if err := unix.Mount("overlay", dir+"/merged", "overlay", 0, options); err != nil {
 		return fmt.Errorf("overlayfs doesn't work in %s: set BERTH_CACHE to a folder on a file system such as ext4 or xfs: %w", dir, err)
 	}

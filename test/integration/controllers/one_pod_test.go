@@ -125,16 +125,7 @@ var _ = Describe("One Sandbox, at most one live pod (R2)", func() {
 	It("holds when the cache has neither the pod nor its record", func(ctx SpecContext) {
 		lagging := false
 		var old *v1alpha1.Sandbox
-		funcs := withoutPods(&lagging)
-		lag := funcs.Get
-		funcs.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-			if sandbox, ok := object.(*v1alpha1.Sandbox); ok && lagging {
-				old.DeepCopyInto(sandbox)
-				return nil
-			}
-			return lag(ctx, c, key, object, opts...)
-		}
-		h := newHarness(ctx, funcs)
+		h := newHarness(ctx, withSandbox(&old, &lagging, withoutPods(&lagging)))
 		old = h.create(ctx, h.make("session"))
 		session, _ := h.settle(ctx, "session")
 		session = h.makeReady(ctx, session)
@@ -154,15 +145,7 @@ var _ = Describe("One Sandbox, at most one live pod (R2)", func() {
 	It("holds when the cache shows the generation before a replacement", func(ctx SpecContext) {
 		lagging := false
 		var old *v1alpha1.Sandbox
-		h := newHarness(ctx, interceptor.Funcs{
-			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-				if sandbox, ok := object.(*v1alpha1.Sandbox); ok && lagging {
-					old.DeepCopyInto(sandbox)
-					return nil
-				}
-				return c.Get(ctx, key, object, opts...)
-			},
-		})
+		h := newHarness(ctx, withSandbox(&old, &lagging, interceptor.Funcs{}))
 		old = h.ready(ctx, h.make("session"))
 		gone(ctx, h.pod(ctx, old))
 		h.settle(ctx, "session")
@@ -180,15 +163,7 @@ var _ = Describe("One Sandbox, at most one live pod (R2)", func() {
 	It("holds when the cache shows the dead pod before its successor as the present one", func(ctx SpecContext) {
 		lagging := false
 		var old *v1alpha1.Sandbox
-		h := newHarness(ctx, interceptor.Funcs{
-			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-				if sandbox, ok := object.(*v1alpha1.Sandbox); ok && lagging {
-					old.DeepCopyInto(sandbox)
-					return nil
-				}
-				return c.Get(ctx, key, object, opts...)
-			},
-		})
+		h := newHarness(ctx, withSandbox(&old, &lagging, interceptor.Funcs{}))
 		old = h.ready(ctx, h.make("session"))
 		dead := h.pod(ctx, old)
 		held(ctx, dead)
@@ -205,17 +180,7 @@ var _ = Describe("One Sandbox, at most one live pod (R2)", func() {
 	It("writes no status over one that it has not seen", func(ctx SpecContext) {
 		lagging := false
 		var old *v1alpha1.Sandbox
-		funcs := interceptor.Funcs{
-			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-				if sandbox, ok := object.(*v1alpha1.Sandbox); ok && lagging {
-					old.DeepCopyInto(sandbox)
-					return nil
-				}
-				return c.Get(ctx, key, object, opts...)
-			},
-			List: withoutPods(&lagging).List,
-		}
-		h := newHarness(ctx, funcs)
+		h := newHarness(ctx, withSandbox(&old, &lagging, interceptor.Funcs{List: withoutPods(&lagging).List}))
 		old = h.ready(ctx, h.make("session"))
 		dead := h.pod(ctx, old)
 		held(ctx, dead)
@@ -244,19 +209,7 @@ var _ = Describe("One Sandbox, at most one live pod (R2)", func() {
 
 		old := h.make("session").Obj()
 		old.UID, old.CreationTimestamp, old.Generation, old.ResourceVersion = session.UID, session.CreationTimestamp, 1, "1"
-		funcs := withoutPods(&lagging)
-		lag := funcs.Get
-		funcs.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-			if sandbox, ok := object.(*v1alpha1.Sandbox); ok {
-				if key.Name != old.Name {
-					return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("sandboxes").GroupResource(), key.Name)
-				}
-				old.DeepCopyInto(sandbox)
-				return nil
-			}
-			return lag(ctx, c, key, object, opts...)
-		}
-		restarted := justElected(ctx, h.namespace, funcs)
+		restarted := justElected(ctx, h.namespace, withSandbox(&old, &lagging, withoutPods(&lagging)))
 		restarted.reconcile(ctx, "session")
 		Expect(h.pod(ctx, session).UID).To(BeEquivalentTo(session.Status.PodUID), "a first pod was made beside the second")
 	})
@@ -332,4 +285,20 @@ func withoutPods(lagging *bool) interceptor.Funcs {
 			return c.List(ctx, list, opts...)
 		},
 	}
+}
+
+// withSandbox is a cache that shows the sandbox as it was, while it lags.
+func withSandbox(was **v1alpha1.Sandbox, lagging *bool, beneath interceptor.Funcs) interceptor.Funcs {
+	get := beneath.Get
+	beneath.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+		if sandbox, ok := object.(*v1alpha1.Sandbox); ok && *lagging {
+			(*was).DeepCopyInto(sandbox)
+			return nil
+		}
+		if get != nil {
+			return get(ctx, c, key, object, opts...)
+		}
+		return c.Get(ctx, key, object, opts...)
+	}
+	return beneath
 }
