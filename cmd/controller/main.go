@@ -22,6 +22,9 @@ import (
 // leaseName is the Lease that the leader holds; see the RBAC markers of package controllers.
 const leaseName = "berth-controller"
 
+// version is set by the linker.
+var version = "dev"
+
 var logLevels = map[string]zapcore.Level{
 	"debug": zapcore.DebugLevel, "info": zapcore.InfoLevel, "error": zapcore.ErrorLevel,
 }
@@ -38,6 +41,7 @@ func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:           "berth-controller",
 		Short:         "Give each Sandbox its pod",
+		Version:       version,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -59,7 +63,9 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
-	mgr, err := newManager(controllers.Unthrottled(config), o, logger)
+	config = controllers.Unthrottled(config)
+	config.UserAgent = "berth-controller/" + version
+	mgr, err := newManager(config, o, logger)
 	if err != nil {
 		return err
 	}

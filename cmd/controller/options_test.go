@@ -58,3 +58,13 @@ func TestValidateNamesEachWrongFlag(t *testing.T) {
 		}
 	}
 }
+
+func TestVersionIsTheLinkers(t *testing.T) {
+	t.Parallel()
+	command, out := newCommand(), &strings.Builder{}
+	command.SetArgs([]string{"--version"})
+	command.SetOut(out)
+	if err := command.Execute(); err != nil || !strings.Contains(out.String(), version) {
+		t.Errorf("--version prints %q, error %v; want %s", out, err, version)
+	}
+}
