@@ -36,7 +36,7 @@ help: ## List the targets.
 .PHONY: quickstart
 quickstart: ## Bring up a cluster, install Berth, and use a session through MCP.
 	@$(MAKE) cluster-up images load-images install IMAGES="controller gateway agent sandbox"
-	@go run -exec '$(IN_CLUSTER)' ./test/quickstart
+	@go run -exec '$(IN_CLUSTER)' ./test/quickstart -prefix='$(patsubst $(CURDIR)/%,%,$(IN_CLUSTER))'
 
 .PHONY: build
 build: ## Build the binaries into bin/.

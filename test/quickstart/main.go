@@ -16,17 +16,24 @@ import (
 	"time"
 )
 
+type options struct {
+	sample, namespace, prefix string
+	timeout                   time.Duration
+}
+
 func main() {
-	sample := flag.String("sample", "config/samples/sandbox.yaml", "file with the Sandbox to apply")
-	namespace := flag.String("namespace", "sandboxes", "namespace of the Sandbox, if the file names none")
-	timeout := flag.Duration("timeout", 3*time.Minute, "time for everything")
+	var o options
+	flag.StringVar(&o.sample, "sample", "config/samples/sandbox.yaml", "file with the Sandbox to apply")
+	flag.StringVar(&o.namespace, "namespace", "sandboxes", "namespace of the Sandbox, if the file names none")
+	flag.StringVar(&o.prefix, "prefix", "", "what the commands that it suggests begin with, such as hack/bin/cluster exec --")
+	flag.DurationVar(&o.timeout, "timeout", 3*time.Minute, "time for everything")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, *timeout)
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	if err := run(ctx, *sample, *namespace); err != nil {
+	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "\nquickstart:", err)
 		os.Exit(1)
 	}

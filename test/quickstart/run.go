@@ -19,7 +19,7 @@ import (
 // makeFile writes a megabyte that no one could have guessed, and tells its hash.
 const makeFile = "head -c 1048576 /dev/urandom > random.bin && sha256sum random.bin"
 
-func run(ctx context.Context, sample, namespace string) error {
+func run(ctx context.Context, options options) error {
 	c, err := cluster.Connect()
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func run(ctx context.Context, sample, namespace string) error {
 	fmt.Printf("Berth quickstart, on the cluster at %s\n\n", c.Config.Host)
 	s := newSteps()
 
-	sandbox, err := start(ctx, c, s, sample, namespace)
+	sandbox, err := start(ctx, c, s, options.sample, options.namespace)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func run(ctx context.Context, sample, namespace string) error {
 		return err
 	}
 	fmt.Printf("\nAll of it took %.1f s.\n", s.last.Sub(s.started).Seconds())
-	fmt.Printf(next, sandbox.Name, sandbox.Namespace)
+	tellNext(options.prefix, sandbox)
 	return nil
 }
 
@@ -159,22 +159,39 @@ func compare(s *steps, written, exported string, content []byte) error {
 	return nil
 }
 
+// next is what to try, with the command's prefix, the Sandbox's name and its
+// namespace.
 const next = `
-Try next, with "hack/bin/cluster exec --" before it if the cluster is the local one:
+Try next:
 
-  kubectl get sandboxes -n %[2]s -o wide       what there is, and why it isn't Ready
-  kubectl describe sandbox %[1]s -n %[2]s
-  kubectl delete sandbox %[1]s -n %[2]s        the end of the session and its pod
+  %[1]skubectl get sandboxes -n %[3]s -o wide
+  %[1]skubectl describe sandbox %[2]s -n %[3]s
+  %[1]skubectl delete sandbox %[2]s -n %[3]s
 
-An MCP client of yours: forward the gateway's port, and give the client its URL,
-a token and the name of a session; a session that isn't there yet is made.
+With an MCP client of yours: forward the gateway's port, and give the client the
+URL and a token. Each name in X-Session-ID is a session; one that isn't there yet
+is made.
 
-  kubectl port-forward -n berth-system service/berth-gateway 8080:80
-  kubectl create token quickstart -n %[2]s --audience berth-gateway
+  %[1]skubectl port-forward -n berth-system service/berth-gateway 8080:80
+  %[1]skubectl create token quickstart -n %[3]s --audience berth-gateway
 
-  URL      http://127.0.0.1:8080/mcp
+  URL      http://127.0.0.1:8080/mcp%[4]s
   headers  Authorization: Bearer TOKEN
            X-Session-ID: my-session
 
 Read on in docs/architecture.md.
 `
+
+// inPrefix is said of the URL when commands need a prefix: the cluster's loopback
+// isn't this machine's.
+const inPrefix = "  (for a client started by `%s`)"
+
+// tellNext prints what to try.
+func tellNext(prefix string, sandbox *v1alpha1.Sandbox) {
+	where := ""
+	if prefix != "" {
+		where = fmt.Sprintf(inPrefix, prefix)
+		prefix += " "
+	}
+	fmt.Printf(next, prefix, sandbox.Name, sandbox.Namespace, where)
+}
