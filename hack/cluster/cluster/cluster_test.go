@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -112,7 +113,7 @@ func TestArchiveIsADockerImage(t *testing.T) {
 	var order []string
 	for r := tar.NewReader(image); ; {
 		header, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

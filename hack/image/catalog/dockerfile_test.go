@@ -125,17 +125,7 @@ func (s *stage) add(command instructions.Command) error {
 			s.Env = append(s.Env, pair.String())
 		}
 	case *instructions.LabelCommand:
-		if s.Labels == nil {
-			s.Labels = map[string]string{}
-		}
-		expand := shell.NewLex('\\')
-		for _, pair := range c.Labels {
-			value, _, err := expand.ProcessWord(pair.Value, shell.EnvsFromSlice([]string{"VERSION=" + testVersion}))
-			if err != nil {
-				return err
-			}
-			s.Labels[pair.Key] = value
-		}
+		return s.addLabels(c)
 	case *instructions.UserCommand:
 		s.User = c.User
 	case *instructions.WorkdirCommand:
@@ -145,18 +135,38 @@ func (s *stage) add(command instructions.Command) error {
 	case *instructions.CmdCommand:
 		s.Cmd = execForm(c.ShellDependantCmdLine)
 	case *instructions.ArgCommand:
-		for _, arg := range c.Args {
-			switch {
-			case arg.Value == nil:
-				s.Other = append(s.Other, arg.Key)
-			case arg.Key != "VERSION" || *arg.Value != "dev":
-				s.Other = append(s.Other, arg.Key+"="+*arg.Value)
-			}
-		}
+		s.addArgs(c)
 	default:
 		s.Other = append(s.Other, fmt.Sprint(command))
 	}
 	return nil
+}
+
+func (s *stage) addLabels(c *instructions.LabelCommand) error {
+	if s.Labels == nil {
+		s.Labels = map[string]string{}
+	}
+	expand := shell.NewLex('\\')
+	for _, pair := range c.Labels {
+		value, _, err := expand.ProcessWord(pair.Value, shell.EnvsFromSlice([]string{"VERSION=" + testVersion}))
+		if err != nil {
+			return err
+		}
+		s.Labels[pair.Key] = value
+	}
+	return nil
+}
+
+// addArgs notes every argument but VERSION=dev, which the catalog has too.
+func (s *stage) addArgs(c *instructions.ArgCommand) {
+	for _, arg := range c.Args {
+		switch {
+		case arg.Value == nil:
+			s.Other = append(s.Other, arg.Key)
+		case arg.Key != "VERSION" || *arg.Value != "dev":
+			s.Other = append(s.Other, arg.Key+"="+*arg.Value)
+		}
+	}
 }
 
 // execForm is what the container is told to run: a command in shell form runs in a shell.
