@@ -2,7 +2,6 @@ package process
 
 import (
 	"errors"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,31 +31,6 @@ func (h Handle) exists() bool {
 func (h Handle) Alive() bool {
 	s, err := readStat(h.PID)
 	return err == nil && s.Start == h.Start && !s.Zombie()
-}
-
-// AwaitEnd waits until the process has ended, for at most limit. It returns
-// whether it has.
-func (h Handle) AwaitEnd(limit time.Duration) bool {
-	fd, err := unix.PidfdOpen(h.PID, 0)
-	if err == nil {
-		defer unix.Close(fd)
-	}
-	deadline := time.Now().Add(limit)
-	for h.Alive() {
-		left := time.Until(deadline)
-		if left <= 0 {
-			return false
-		}
-		if err != nil { // a kernel or sandbox without pidfds
-			<-time.After(settle)
-			continue
-		}
-		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		if _, err := unix.Poll(poll, int(left.Milliseconds())+1); err != nil && !errors.Is(err, unix.EINTR) {
-			return false
-		}
-	}
-	return true
 }
 
 // Signal sends sig to this very process. A process that is gone is no error.

@@ -100,7 +100,7 @@ func (r *Reaper) Start(path string, argv []string, attr *syscall.ProcAttr) (*Chi
 
 // Adopt watches an orphan that fell, or is about to fall, to this process. It
 // returns false when p is gone.
-func (r *Reaper) Adopt(p Handle) (*Child, bool) {
+func (r *Reaper) Adopt(p Pin) (*Child, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !p.exists() {

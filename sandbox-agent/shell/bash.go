@@ -86,8 +86,8 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 		defer stop()
 		in = fmt.Sprintf("/proc/self/fd/%d", fdStdin)
 	}
-	l.stdout.start(c.OutputBytes)
-	l.stderr.start(c.OutputBytes)
+	l.stdout.keep(c.OutputBytes)
+	l.stderr.keep(c.OutputBytes)
 	began, tick := time.Now(), process.Now()
 	if err := l.send(words(in, c)); err != nil {
 		return Result{}, fmt.Errorf("hand the command to the shell: %w", err)
@@ -122,13 +122,18 @@ func words(stdin string, c Command) []string {
 	return append([]string{stdin, fmt.Sprintf(preamble, len(env)), c.Text, cwd}, env...)
 }
 
+// pumpDelay is how long a command's output may wait in its pipes: the commands
+// that are over by then cost no goroutine and no poller.
+const pumpDelay = time.Millisecond
+
 // await waits for the end of the running command, however it comes. It returns
 // whether the command took its shell with it, and a record that already
 // belongs to what comes next.
 func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Result, leftover *record, ended bool) {
-	timer := time.NewTimer(c.Timeout)
+	quick := min(pumpDelay, c.Timeout)
+	timer := time.NewTimer(quick)
 	defer timer.Stop()
-	for {
+	for pumped := false; ; {
 		select {
 		case rec := <-l.records:
 			switch rec.kind {
@@ -148,6 +153,13 @@ func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Re
 			b.note(fmt.Sprintf("The command ended its shell (exit code %d). The session goes on as it was before this command.", r.ExitCode))
 			return r, nil, true
 		case <-timer.C:
+			if !pumped {
+				pumped = true
+				l.stdout.pump()
+				l.stderr.pump()
+				timer.Reset(c.Timeout - quick)
+				continue
+			}
 			r.ExitCode, r.TimedOut = killed, true
 			b.kill(l, tick)
 			return r, nil, true
@@ -209,7 +221,7 @@ var errNotReady = errors.New("the shell ended, or got stuck, before it was ready
 
 // prepare waits for the records S and R, and opens the pipes.
 func (b *bash) prepare(l *life, pending *record) error {
-	var next process.Handle
+	var next process.Pin
 	forked := false
 	timer := time.NewTimer(settleTime)
 	defer timer.Stop()
@@ -231,7 +243,8 @@ func (b *bash) prepare(l *life, pending *record) error {
 		}
 		switch {
 		case rec.kind == 'S':
-			next, _ = process.Open(rec.value) // one that is gone is not alive later
+			next.Release()
+			next, _ = process.NewPin(rec.value) // the zero value, for one that is gone
 			forked = true
 		case rec.kind == 'R' && rec.value == l.main.PID && forked:
 			if err := l.open(); err != nil {
@@ -249,7 +262,7 @@ func (b *bash) prepare(l *life, pending *record) error {
 // keepOne decides between two spares when the shell failed after a command:
 // the one from before that command, since what broke the shell is in the other
 // too.
-func (b *bash) keepOne(l *life, next process.Handle) {
+func (b *bash) keepOne(l *life, next process.Pin) {
 	if l.spare.PID == 0 {
 		l.spare = next
 		return
@@ -272,7 +285,8 @@ func (b *bash) fallBack(l *life) bool {
 
 // takeOver lets the spare go on in the place of a shell that has ended.
 func (b *bash) takeOver(l *life) bool {
-	if !l.spare.Alive() || !l.alone() {
+	const patience = time.Second
+	if l.spare.PID == 0 || l.spare.Ended(0) || !l.alone(patience) {
 		return false
 	}
 	main, ok := b.config.Reaper.Adopt(l.spare)
@@ -285,7 +299,8 @@ func (b *bash) takeOver(l *life) bool {
 	if _, err := l.spareWake.Write([]byte("\n")); err != nil {
 		return false
 	}
-	l.main, l.spare = main, process.Handle{}
+	l.main = main
+	l.spare.Release()
 	return true
 }
 

@@ -3,10 +3,8 @@ package shell
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -17,17 +15,20 @@ const chunk = 64 << 10
 
 var chunks = sync.Pool{New: func() any { b := make([]byte, chunk); return &b }}
 
-// capture reads one stream of one command. A goroutine of its own reads as
-// the command writes; seal takes what is there when the command has ended.
-// From then on what a leftover child writes is read and dropped, so that the
-// child neither blocks nor dies, until the last writer has closed.
+// capture reads one stream of one command. A command that is soon over leaves
+// its output in the pipe, where seal takes it. For a longer one pump starts a
+// goroutine that reads as the command writes. After seal, what a leftover
+// child writes is read and dropped, so that the child neither blocks nor dies,
+// until the last writer has closed.
 type capture struct {
-	read   *os.File
-	write  *os.File // held open until seal, so that no early end-of-file is seen
+	read  int // non-blocking descriptors
+	write int // held open until seal, so that no early end-of-file is seen
+
 	mu     sync.Mutex
 	buffer *output.Buffer
 	skip   int // bytes at the beginning that are not the command's
 	sealed bool
+	pumped bool
 }
 
 // openCapture opens both ends of the pipe at path. The first skip bytes that
@@ -39,62 +40,82 @@ func openCapture(path string, skip int) (*capture, error) {
 	}
 	write, err := openPipe(path, unix.O_WRONLY)
 	if err != nil {
-		read.Close()
+		unix.Close(read)
 		return nil, err
 	}
 	return &capture{read: read, write: write, skip: skip}, nil
 }
 
+// newCapture returns a capture of a pipe of the agent's own.
+func newCapture() (*capture, error) {
+	var fd [2]int
+	if err := unix.Pipe2(fd[:], unix.O_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("pipe: %w", err)
+	}
+	c := &capture{read: fd[0], write: fd[1]}
+	if err := unix.SetNonblock(c.read, true); err != nil {
+		c.discard()
+		return nil, fmt.Errorf("pipe: %w", err)
+	}
+	return c, nil
+}
+
 var errNotPipe = errors.New("is not a pipe")
 
-func openPipe(path string, mode int) (*os.File, error) {
+func openPipe(path string, mode int) (int, error) {
 	fd, err := unix.Open(path, mode|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("open pipe of the shell: %w", err)
+		return -1, fmt.Errorf("open pipe of the shell: %w", err)
 	}
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFIFO {
 		unix.Close(fd)
-		return nil, fmt.Errorf("%s %w", path, errNotPipe)
+		return -1, fmt.Errorf("%s %w", path, errNotPipe)
 	}
-	return os.NewFile(uintptr(fd), path), nil
+	return fd, nil
 }
 
-// start keeps at most limit bytes from now on.
-func (c *capture) start(limit int) {
-	c.buffer = output.NewBuffer(limit)
-	go c.loop()
+// keep sets how many bytes are kept. It comes before the command begins.
+func (c *capture) keep(limit int) { c.buffer = output.NewBuffer(limit) }
+
+// pump reads in a goroutine of its own from now on.
+func (c *capture) pump() {
+	c.pumped = true
+	go c.loop(os.NewFile(uintptr(c.read), "output"))
 }
 
-func (c *capture) loop() {
-	defer c.read.Close()
-	raw, err := c.read.SyscallConn()
+func (c *capture) loop(read *os.File) {
+	defer read.Close()
+	raw, err := read.SyscallConn()
 	if err != nil {
 		return
 	}
 	for {
 		var n int
-		err := raw.Read(func(fd uintptr) bool {
-			n, err = c.take(int(fd))
+		err := raw.Read(func(uintptr) bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			n, err = c.take()
 			return !errors.Is(err, unix.EAGAIN)
 		})
 		if err != nil || n <= 0 {
-			return // end of file: no writer is left
+			break // end of file: no writer is left
 		}
 	}
-}
-
-// take reads once and keeps what the command wrote.
-func (c *capture) take(fd int) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.read = -1
+}
+
+// take reads once and keeps what the command wrote. The caller holds c.mu.
+func (c *capture) take() (int, error) {
 	b := chunks.Get().(*[]byte)
 	defer chunks.Put(b)
-	n, err := ignoringEINTR(func() (int, error) { return unix.Read(fd, *b) })
+	n, err := ignoringEINTR(func() (int, error) { return unix.Read(c.read, *b) })
 	if n > 0 && !c.sealed {
 		k := min(n, c.skip)
 		c.skip -= k
-		c.buffer.Write((*b)[k:n])
+		_, _ = c.buffer.Write((*b)[k:n]) // never fails
 	}
 	return n, err
 }
@@ -102,63 +123,55 @@ func (c *capture) take(fd int) (int, error) {
 // seal returns the stream up to now. What is in the pipe at this moment counts;
 // what a leftover child adds meanwhile can't hold it up.
 func (c *capture) seal() output.Stream {
-	if raw, err := c.read.SyscallConn(); err == nil {
-		// An error means that the loop saw the end: all of it was taken.
-		_ = raw.Control(func(fd uintptr) {
-			left, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
-			for err == nil && left > 0 {
-				var n int
-				n, err = c.take(int(fd))
-				left -= n
-				if n <= 0 {
-					return
-				}
-			}
-		})
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	ended := c.read < 0
+	if !ended {
+		left, err := unix.IoctlGetInt(c.read, unix.TIOCINQ)
+		for n := 0; err == nil && left > 0; left -= n {
+			if n, err = c.take(); n <= 0 {
+				break
+			}
+		}
+	}
 	c.sealed = true
-	c.write.Close()
+	unix.Close(c.write)
+	if !c.pumped {
+		c.finish()
+	}
 	return c.buffer.Stream()
 }
 
-// discard closes a capture that was never started.
-func (c *capture) discard() {
-	if c != nil {
-		closeAll(c.read, c.write)
+// finish closes a pipe without writers, or lets a goroutine drain it. The
+// caller holds c.mu.
+func (c *capture) finish() {
+	for {
+		n, err := c.take()
+		switch {
+		case n > 0:
+			continue
+		case errors.Is(err, unix.EAGAIN): // a child holds on to it
+			c.pump()
+		default:
+			unix.Close(c.read)
+			c.read = -1
+		}
+		return
 	}
 }
 
-// feed writes data into the pipe at path, after dropping what is in it, until
-// the reader is gone or the returned function is called.
-func feed(path, data string) (stop func(), err error) {
-	drain, err := openPipe(path, unix.O_RDONLY)
-	if err != nil {
-		return nil, err
+// discard closes a capture whose command never began.
+func (c *capture) discard() {
+	if c != nil {
+		unix.Close(c.read)
+		unix.Close(c.write)
 	}
-	defer drain.Close()
-	w, err := openPipe(path, unix.O_WRONLY)
-	if err != nil {
-		return nil, err
-	}
-	var first [1]byte
-	if _, err := drain.Read(first[:]); err != nil {
-		w.Close()
-		return nil, fmt.Errorf("prepare standard input: %w", err)
-	}
-	go func() {
-		defer w.Close()
-		_, err := io.WriteString(w, data)
-		_ = err // a command need not read its input
-	}()
-	return func() { w.Close() }, nil
 }
 
 func ignoringEINTR(f func() (int, error)) (int, error) {
 	for {
 		n, err := f()
-		if !errors.Is(err, syscall.EINTR) {
+		if !errors.Is(err, unix.EINTR) {
 			return n, err
 		}
 	}

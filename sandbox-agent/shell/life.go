@@ -78,9 +78,9 @@ type life struct {
 	done            chan struct{} // closed with the life
 
 	main   *process.Child
-	spare  process.Handle   // forked before the command that runs or comes next
-	killed []process.Handle // spares that may not be gone yet
-	stdout *capture         // the next command's, once settled
+	spare  process.Pin   // forked before the command that runs or comes next
+	killed []process.Pin // spares that may not be gone yet
+	stdout *capture      // the next command's, once settled
 	stderr *capture
 }
 
@@ -96,7 +96,9 @@ func begin(r *process.Reaper, path, dir string, environ []string) (*life, error)
 	defer closeAll(wake, spareWake, records, null)
 	err := errors.Join(err1, err2, err3, err4, err5)
 	if err == nil {
-		l.fence, err = openPipe(fmt.Sprintf("/proc/self/fd/%d", records.Fd()), unix.O_WRONLY)
+		var fence int
+		fence, err = openPipe(fmt.Sprintf("/proc/self/fd/%d", records.Fd()), unix.O_WRONLY)
+		l.fence = os.NewFile(uintptr(fence), "records")
 	}
 	if err != nil {
 		l.close()
@@ -260,30 +262,28 @@ func (l *life) setText(s string) error {
 }
 
 // retire ends a spare that is no longer needed.
-func (l *life) retire(spare process.Handle) {
-	if spare.PID == 0 {
+func (l *life) retire(spare process.Pin) {
+	if err := spare.Kill(); err != nil {
+		spare.Release() // not ours to signal: a pid that something forged
 		return
-	}
-	if err := spare.Signal(unix.SIGKILL); err != nil {
-		return // not ours to signal: a pid that something forged
 	}
 	const few = 4
 	if l.killed = append(l.killed, spare); len(l.killed) > few {
-		l.killed = slices.DeleteFunc(l.killed, func(h process.Handle) bool { return !h.Alive() })
+		l.alone(0)
 	}
 }
 
 // alone waits until no retired spare is left: all spares read the same pipe,
 // and even one that is being killed may take what is meant for another.
-func (l *life) alone() bool {
-	const patience = time.Second
-	for _, spare := range l.killed {
-		if !spare.AwaitEnd(patience) {
-			return false
+func (l *life) alone(patience time.Duration) bool {
+	l.killed = slices.DeleteFunc(l.killed, func(p process.Pin) bool {
+		ended := p.Ended(patience)
+		if ended {
+			p.Release()
 		}
-	}
-	l.killed = nil
-	return true
+		return ended
+	})
+	return len(l.killed) == 0
 }
 
 func (l *life) dropPipes() {
@@ -297,5 +297,9 @@ func (l *life) dropPipes() {
 func (l *life) close() {
 	close(l.done)
 	closeAll(l.wake, l.spareWake, l.control, l.fence, l.text)
+	l.spare.Release()
+	for _, p := range l.killed {
+		p.Release()
+	}
 	l.dropPipes()
 }

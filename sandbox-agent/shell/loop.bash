@@ -2,17 +2,17 @@
 # one, so that line 1 of a command is line 1 in what bash says of it. SPARE
 # stands for spare.bash, EVAL for eval.bash.
 #
+# The here-strings are the pipes of the next command's streams: see doc.go.
+#
 # A copy of the shell is forked and waits. While $! is a spare's, the user has
 # started nothing in the background, and one fork will do; else the spare's
 # parent is another fork that ends at once, so that $! and jobs are the user's.
 while :; do
+exec </dev/null >/dev/null 2>&1 204<<<'' 205<<<'' 206<<<'';
 case ${!-} in
-"${__berth-}") ( SPARE ) & builtin disown "$!"; __berth=$!; builtin printf 'S%d\n' "$!" >&212;;
-*) ( ( SPARE ) & builtin printf 'S%d\n' "$!" >&212 );;
+"${__berth-}") ( SPARE ) & builtin disown "$!"; __berth=$!; builtin printf 'S%d\nR%d\n' "$!" "$BASHPID" >&212;;
+*) ( ( SPARE ) & builtin printf 'S%d\n' "$!" >&212 ); builtin printf 'R%d\n' "$BASHPID" >&212;;
 esac;
-# These here-strings are the pipes of the next command's streams: see doc.go.
-exec 204<<<'' 205<<<'' 206<<<'';
-builtin printf 'R%d\n' "$BASHPID" >&212;
 builtin read -r -u 210 "__berth[1]" || builtin exit;
 builtin mapfile -d '' -t -u 211 -O 1 __berth;
 exec <"${__berth[1]}" >|/proc/self/fd/204 2>|/proc/self/fd/205 204<&- 205<&- 206<&-;
@@ -22,7 +22,6 @@ then EVAL; else EVAL; fi;
 # What the loop can't do without is not the user's to redefine.
 unset -f builtin exec;
 builtin printf 'D%d\n' "$__berth_status" >&212;
-exec </dev/null >/dev/null 2>&1;
 done;
 # A command's break or continue outside a loop of its own gets here.
 builtin eval "$__berth_loop"

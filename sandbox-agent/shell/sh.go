@@ -95,7 +95,7 @@ func (s *sh) start(c Command) (*shProcess, error) {
 	p := &shProcess{stdout: stdout, stderr: stderr, saved: saved}
 	err := errors.Join(err1, err2, err3, err4, err5, err6)
 	if err == nil {
-		files := []uintptr{stdin.Fd(), stdout.write.Fd(), stderr.write.Fd(), command.Fd(), state.Fd(), saved.Fd()}
+		files := []uintptr{stdin.Fd(), uintptr(stdout.write), uintptr(stderr.write), command.Fd(), state.Fd(), saved.Fd()}
 		argv := []string{"sh", "-c", shScript, "sh"}
 		p.child, err = spawn(s.config.Reaper, s.path, argv, s.config.Dir, slices.Concat(s.config.Environ, s.env), files)
 	}
@@ -106,8 +106,10 @@ func (s *sh) start(c Command) (*shProcess, error) {
 		stderr.discard()
 		return nil, fmt.Errorf("the shell does not start: %w", err)
 	}
-	stdout.start(c.OutputBytes)
-	stderr.start(c.OutputBytes)
+	for _, s := range []*capture{stdout, stderr} {
+		s.keep(c.OutputBytes)
+		s.pump()
+	}
 	return p, nil
 }
 
@@ -152,12 +154,4 @@ func memory(name, content string) (*os.File, error) {
 		return nil, fmt.Errorf("memory file: %w", err)
 	}
 	return f, nil
-}
-
-// newCapture returns a capture of a pipe of the agent's own.
-func newCapture() (*capture, error) {
-	c := &capture{}
-	write, err := pipe(&c.read, true)
-	c.write = write
-	return c, err
 }
