@@ -2,12 +2,14 @@ package gateway_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -409,4 +411,54 @@ func get(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%d %s", resp.StatusCode, body)
+}
+
+// Batches, which 2025-03-26 has, are several calls of one request.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	l := newLive(t)
+	one, two := bashBody("2025-03-26", "one"), strings.Replace(bashBody("2025-03-26", "two"), `"id":1`, `"id":2`, 1)
+	resp, answer := l.do(http.MethodPost, "/mcp", "alice", strings.NewReader("["+one+","+two+"]"), toolHeaders("2025-03-26", "s"))
+	if resp.StatusCode != http.StatusOK || !strings.Contains(answer, `one\n`) || !strings.Contains(answer, `two\n`) {
+		t.Errorf("status %d, answer %s; want both results", resp.StatusCode, answer)
+	}
+	if n := len(l.agent.ran()); n != 2 {
+		t.Errorf("%d commands were run, want 2", n)
+	}
+}
+
+// R21: what is larger than 64 KiB is encoded while it is sent; several at a time,
+// and with clients that go in the middle.
+func TestManyLargeReads(t *testing.T) {
+	t.Parallel()
+	l := newLive(t)
+	l.agent.session = &client.Session{}
+	l.agent.artifacts[artifactID] = fakeArtifact{"f", "application/octet-stream", bytes.Repeat([]byte("0123456789abcde\n"), 512<<10)}
+	body := `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"` + artifactOf + "s." + artifactID + `"}}`
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, l.url+"/mcp", strings.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Header.Set("Authorization", "Bearer alice")
+			mcpHeaders(r, eras[0])
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer resp.Body.Close()
+			if i%2 == 0 {
+				return // goes without reading
+			}
+			n, err := io.Copy(io.Discard, resp.Body)
+			if err != nil || n < 8<<20*4/3 {
+				t.Errorf("%d bytes, error %v; want all", n, err)
+			}
+		})
+	}
+	all.Wait()
 }
