@@ -18,6 +18,14 @@ func BenchmarkExecTrue(b *testing.B) {
 	measure(b, func() { a.exec(b, client.ExecRequest{Command: "true"}) })
 }
 
+// BenchmarkExecAssign is a command that may change the shell, and so has a
+// spare forked before it.
+func BenchmarkExecAssign(b *testing.B) {
+	a := startAgent(b, agentOptions{})
+	a.run(b, "true")
+	measure(b, func() { a.exec(b, client.ExecRequest{Command: "x=1"}) })
+}
+
 // BenchmarkExecTruePaced leaves the shell the time to fork its spare, as a
 // caller does who thinks between two commands.
 func BenchmarkExecTruePaced(b *testing.B) {

@@ -110,6 +110,14 @@ func TestShell(t *testing.T) {
 		"BASH_SUBSHELL after take-over": {{run: `exit 1`, code: 1, notice: noticeReplaced}, {run: `echo $BASH_SUBSHELL`, stdout: "0\n"}},
 		"cwd is removed":                {{run: `mkdir d; cd d; rmdir ../d`}, {run: `pwd -P 2>/dev/null || echo gone; cd ..`, stdout: "gone\n", any: true}, next},
 		"chmod 000 of home":             {{run: `chmod 000 . && cd /tmp`}, next},
+		// Calls of mere programs, which don't fork a spare of their own.
+		"state, mere calls, time-out": {{run: `y=1; cd /usr`}, {run: `true`}, {run: `ls /dev/null`, stdout: "/dev/null\n"}, {run: `y=2; sleep 9`, timeout: 0.3, code: 137, timed: true}, {run: `echo $y $PWD`, stdout: "1 /usr\n"}},
+		"function named as a program": {{run: `ls() { y=fn; }`}, {run: `ls`}, {run: `sleep 9`, timeout: 0.3, code: 137, timed: true}, {run: `echo $y`, stdout: "fn\n"}},
+		"alias named as a program":    {{run: `shopt -s expand_aliases; alias ls='y=al'`}, {run: `ls`}, {run: `sleep 9`, timeout: 0.3, code: 137, timed: true}, {run: `echo $y`, stdout: "al\n"}},
+		"mere call that fails":        {{run: `false`, code: 1}, {run: `echo $?`, stdout: "1\n"}, {run: `nosuchcommand x`, code: 127, stderr: "not found"}, {run: `echo $?`, stdout: "127\n"}},
+		"set -e and a mere call":      {{run: `set -e`}, {run: `false`, code: 1, notice: noticeReplaced}, next, {run: `true`}, next},
+		"mere call kills the spare":   {{run: `pkill -9 -n -x bash`, any: true, code: -1}, {run: `true`, any: true, code: -1}, next, {run: `exit 3`, code: 3, notice: noticeReplaced}, next},
+		"background, then mere calls": {{run: `sleep 777 & p=$!`}, {run: `true`}, {run: `sleep 9`, timeout: 0.3, code: 137, timed: true}, {run: `kill $p; echo $?`, stdout: "0\n"}},
 		// Options that disturb the loop.
 		"xtrace":                        {{run: `set -x; echo a`, stdout: "a\n", stderr: "+ echo a"}, {run: `echo b`, stdout: "b\n", stderr: "+ echo b"}},
 		"nounset, noglob, noclobber":    {{run: `set -u; set -f; set -C; IFS=x`}, {run: `echo ok`, stdout: "ok\n"}, {run: `set +C +f +u; unset IFS`}, next},

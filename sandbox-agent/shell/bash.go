@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/process"
@@ -26,6 +27,7 @@ type bash struct {
 	life    *life         // nil: none, or it failed to become ready
 	failure error         // why
 	notice  string        // for the next result
+	status  int           // $? for the next command
 }
 
 func newBash(config Config, path string) *bash {
@@ -78,6 +80,10 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 	}
 	l := b.life
 	in := os.DevNull
+	hint := ""
+	if !l.spare.Ended(0) {
+		hint = neutral(c.Text)
+	}
 	if c.Stdin != "" {
 		stop, err := feed(l.pipePath(fdStdin), c.Stdin)
 		if err != nil {
@@ -89,7 +95,7 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 	l.stdout.keep(c.OutputBytes)
 	l.stderr.keep(c.OutputBytes)
 	began, tick := time.Now(), process.Now()
-	if err := l.send(words(in, c)); err != nil {
+	if err := l.send(words(in, b.status, hint, c)); err != nil {
 		return Result{}, fmt.Errorf("hand the command to the shell: %w", err)
 	}
 	result, leftover, ended := b.await(ctx, l, c, tick)
@@ -101,25 +107,27 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 		b.lost("it ended together with its spare")
 	}
 	result.Notice, b.notice = b.notice, ""
+	b.status = result.ExitCode
 	b.settleSoon(leftover)
 	return result, nil
 }
 
 // preamble makes a command begin with cd and export. The words after the
 // command's are the directory and the variables; %d is how many.
-const preamble = `builtin cd -- "${__berth[4]}" && builtin export -- "${__berth[@]:5:%d}" && builtin eval "${__berth[3]}"`
+const preamble = `builtin cd -- "${__berth[6]}" && builtin export -- "${__berth[@]:7:%d}" && builtin eval "${__berth[5]}"`
 
 // words returns what the shell finds in __berth, from index 1.
-func words(stdin string, c Command) []string {
+func words(stdin string, status int, hint string, c Command) []string {
+	before := strconv.Itoa(status)
 	if c.Cwd == "" && len(c.Env) == 0 {
-		return []string{stdin, c.Text}
+		return []string{stdin, c.Text, before, hint, ""}
 	}
 	cwd := c.Cwd
 	if cwd == "" {
 		cwd = "."
 	}
 	env := append(slices.Clone(c.Env), "PWD") // without any, export would list them all
-	return append([]string{stdin, fmt.Sprintf(preamble, len(env)), c.Text, cwd}, env...)
+	return append([]string{stdin, fmt.Sprintf(preamble, len(env)), before, "", c.Text, cwd}, env...)
 }
 
 // pumpDelay is how long a command's output may wait in its pipes: the commands
@@ -140,7 +148,7 @@ func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Re
 			case 'D':
 				r.ExitCode = rec.value & 0xff
 				return r, nil, false
-			case 'S', 'R': // the loop went round without a D
+			case 'S', 'R', 'N': // the loop went round without a D
 				b.note("The command ended early: break or continue outside a loop.")
 				return r, &rec, false
 			}
@@ -248,13 +256,14 @@ func (b *bash) prepare(l *life, pending *record) error {
 			forked = true
 		case rec.kind == 'R' && rec.value == l.main.PID && forked:
 			if err := l.open(); err != nil {
-				l.dropPipes()
 				b.keepOne(l, next)
 				return err
 			}
 			l.retire(l.spare)
 			l.spare = next
 			return nil
+		case rec.kind == 'N' && rec.value == l.main.PID && !forked:
+			return l.open()
 		}
 	}
 }

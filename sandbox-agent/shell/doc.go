@@ -12,9 +12,11 @@
 //
 //	S<pid>    a spare was forked
 //	R<pid>    the shell with this pid is ready, its output pipes are made
+//	N<pid>    the same, with the spare from before: the command was a mere
+//	          call of a program
 //	D<status> the command ended with this status
 //
-// The order is S, R, [wake], D. Standard output and error of each command are
+// The order is S, R (or N), [wake], D. Standard output and error of each command are
 // two fresh pipes that the shell makes (a here-string is one) and the agent
 // opens through /proc, since nothing can hand a descriptor to a running bash.
 // A child that outlives its command holds that command's pipes and no others:

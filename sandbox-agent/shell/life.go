@@ -63,7 +63,7 @@ const (
 
 // record is one line of what a shell tells.
 type record struct {
-	kind  byte // S, R, D, and F for a fence
+	kind  byte // S, R, N, D, and F for a fence
 	value int
 }
 
@@ -217,7 +217,7 @@ func (l *life) status() (code int, ok bool) {
 const maxRecord = 32
 
 func parseRecord(line string) (record, bool) {
-	if len(line) < 2 || len(line) > maxRecord || !strings.Contains("SRDF", line[:1]) {
+	if len(line) < 2 || len(line) > maxRecord || !strings.Contains("SRNDF", line[:1]) {
 		return record{}, false
 	}
 	n, err := strconv.Atoi(line[1:])
@@ -236,7 +236,9 @@ func (l *life) open() (err error) {
 	if l.stdout, err = openCapture(l.pipePath(fdStdout), 1); err != nil {
 		return err
 	}
-	l.stderr, err = openCapture(l.pipePath(fdStderr), 1)
+	if l.stderr, err = openCapture(l.pipePath(fdStderr), 1); err != nil {
+		l.dropPipes()
+	}
 	return err
 }
 

@@ -5,7 +5,7 @@ __berth=$(builtin trap -p);
 builtin trap - INT QUIT;
 builtin eval "$__berth";
 BASH_SUBSHELL=0;
-__berth=$!;
+__berth=("$!");
 builtin mapfile -d '' -t -u 211 __berth_loop;
 builtin eval "$__berth_loop";
 builtin exit
