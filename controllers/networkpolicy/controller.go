@@ -72,6 +72,13 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
+// classOf maps the names of the policies that are kept to their classes.
+var classOf = map[string]v1alpha1.EgressClass{
+	BaselineName:                         v1alpha1.EgressNone,
+	className(v1alpha1.EgressClusterDNS): v1alpha1.EgressClusterDNS,
+	className(v1alpha1.EgressInternet):   v1alpha1.EgressInternet,
+}
+
 // storedClasses are the classes whose policies are there, and None if the
 // baseline is: pods may rely on them even when no template does.
 func (c *Controller) storedClasses(ctx context.Context, namespace string) ([]v1alpha1.EgressClass, error) {
@@ -79,14 +86,9 @@ func (c *Controller) storedClasses(ctx context.Context, namespace string) ([]v1a
 	if err := c.client.List(ctx, stored, client.InNamespace(namespace), client.DisableReadYourWritesConsistency); err != nil {
 		return nil, fmt.Errorf("list policies of namespace %s: %w", namespace, err)
 	}
-	names := map[string]v1alpha1.EgressClass{
-		BaselineName:                         v1alpha1.EgressNone,
-		className(v1alpha1.EgressClusterDNS): v1alpha1.EgressClusterDNS,
-		className(v1alpha1.EgressInternet):   v1alpha1.EgressInternet,
-	}
 	var classes []v1alpha1.EgressClass
 	for i := range stored.Items {
-		if class, ours := names[stored.Items[i].Name]; ours {
+		if class, ours := classOf[stored.Items[i].Name]; ours {
 			classes = append(classes, class)
 		}
 	}
@@ -108,13 +110,14 @@ func (c *Controller) Register(mgr manager.Manager) error {
 	toNamespace := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: o.GetNamespace()}}}
 	})
-	named := func(o client.Object) bool {
-		return slices.Contains([]string{BaselineName, className(v1alpha1.EgressClusterDNS), className(v1alpha1.EgressInternet)}, o.GetName())
+	kept := func(o client.Object) bool {
+		_, ours := classOf[o.GetName()]
+		return ours
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(c.Name()).
 		Watches(&v1alpha1.SandboxTemplate{}, toNamespace, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&networkingv1.NetworkPolicy{}, toNamespace, builder.WithPredicates(
-			predicate.NewPredicateFuncs(named), predicate.ResourceVersionChangedPredicate{})).
+			predicate.NewPredicateFuncs(kept), predicate.ResourceVersionChangedPredicate{})).
 		Complete(c)
 }

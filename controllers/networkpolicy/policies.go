@@ -62,9 +62,7 @@ func ForClass(namespace string, class v1alpha1.EgressClass, options Options) *ne
 	case v1alpha1.EgressClusterDNS:
 	case v1alpha1.EgressInternet:
 		rules = append(rules, internet(options.ClusterCIDRs))
-	case v1alpha1.EgressNone:
-		return nil
-	default:
+	default: // None, and what nobody knows
 		return nil
 	}
 	selector := sessionPods()

@@ -70,8 +70,6 @@ func (c *Controller) createPod(ctx context.Context, wanted *corev1.Pod) (*corev1
 // say: the outcome may then be unknown.
 func refusal(err error) *Cause {
 	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &Cause{Reason: v1alpha1.ReasonPodForbidden, Message: err.Error(), Stalled: true}
 	case apierrors.IsForbidden(err) && isQuota(err):
 		return &Cause{Reason: v1alpha1.ReasonQuotaExceeded, Message: err.Error()}
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):

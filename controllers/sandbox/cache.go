@@ -1,11 +1,8 @@
 package sandbox
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,8 +24,6 @@ func CacheByObject() map[client.Object]cache.ByObject {
 		&v1alpha1.Sandbox{}: {Transform: trimSandbox},
 	}
 }
-
-var _ toolscache.TransformFunc = trimPod
 
 func trimPod(o any) (any, error) {
 	full, ok := o.(*corev1.Pod)
@@ -76,10 +71,7 @@ func trimContainers(full []corev1.ContainerStatus) []corev1.ContainerStatus {
 func trimSandbox(o any) (any, error) {
 	full, ok := o.(*v1alpha1.Sandbox)
 	if !ok {
-		if _, tombstone := o.(toolscache.DeletedFinalStateUnknown); tombstone {
-			return o, nil
-		}
-		return nil, fmt.Errorf("cache of Sandboxes was given a %T", o)
+		return o, nil
 	}
 	full.ManagedFields = nil
 	full.Spec.Env = nil

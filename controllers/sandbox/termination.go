@@ -149,20 +149,19 @@ func sessionStatus(p *corev1.Pod) *corev1.ContainerStatus {
 	return nil
 }
 
+// endReasons maps how a pod ended to a reason; all other ends are PodFailed.
+var endReasons = map[string]string{
+	terminatedOOMKilled: v1alpha1.ReasonOOMKilled,
+	terminatedEvicted:   v1alpha1.ReasonEvicted,
+	terminatedPreempted: v1alpha1.ReasonEvicted,
+	terminatedNodeLost:  v1alpha1.ReasonNodeLost,
+	terminatedDeleted:   v1alpha1.ReasonPodTerminating,
+}
+
 // causeOfTermination is what Ready says between a pod's end and its successor.
 func causeOfTermination(ended *v1alpha1.Termination) *Cause {
-	reasons := map[string]string{
-		terminatedOOMKilled: v1alpha1.ReasonOOMKilled,
-		terminatedEvicted:   v1alpha1.ReasonEvicted,
-		terminatedPreempted: v1alpha1.ReasonEvicted,
-		terminatedNodeLost:  v1alpha1.ReasonNodeLost,
-		terminatedDeleted:   v1alpha1.ReasonPodTerminating,
-	}
 	cause := &Cause{Reason: v1alpha1.ReasonPodFailed, Message: describe(ended) + "; it is being replaced"}
-	if ended == nil {
-		return cause
-	}
-	if reason, ok := reasons[ended.Reason]; ok {
+	if reason, ok := endReasons[ended.Reason]; ok {
 		cause.Reason = reason
 	}
 	return cause

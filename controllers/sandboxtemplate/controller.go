@@ -111,7 +111,7 @@ func (c *Controller) tell(template *v1alpha1.SandboxTemplate, ready *metav1.Cond
 // away with the last rule.
 func (c *Controller) keepPolicy(ctx context.Context, template *v1alpha1.SandboxTemplate) error {
 	wanted := networkpolicy.ForTemplate(template)
-	if template.Spec.Network != nil && len(template.Spec.Network.EgressRules) > 0 {
+	if len(wanted.Spec.Egress) > 0 {
 		current, err := c.keeper.Current(ctx, wanted)
 		if err != nil || current {
 			return err
