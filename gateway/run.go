@@ -47,7 +47,7 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 	defer stop()
 	defer g.end()
 	defer g.drain()
-	running.Go(func() { g.store.Run(background, g.client) })
+	running.Go(func() { g.store.Run(background, g.client, g.log) })
 	running.Go(func() { g.ring.Run(background, g.client) })
 
 	main := &http.Server{
@@ -62,6 +62,7 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 	running.Go(func() { failed <- serve(side, health) })
 	defer side.Close()
 
+	g.log.Info("Waiting for the signing keys and the first list of Sandboxes")
 	// The port opens when there is something to serve with: a call that came
 	// before would only be told to wait.
 	if err := g.ready(ctx, failed); err != nil {

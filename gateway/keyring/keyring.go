@@ -43,16 +43,23 @@ func New(namespace, name string, log *slog.Logger, use func(*agent.Signer)) *Rin
 // for: the controller makes it.
 func (r *Ring) Run(ctx context.Context, c client.WithWatch) {
 	// The role grants this one name; a list or watch must ask for just that.
+	failed := func(ctx context.Context, err error) error {
+		if err != nil && ctx.Err() == nil {
+			r.log.WarnContext(ctx, "Signing key Secret could not be watched; trying again", "namespace", r.namespace, "name", r.name, "error", err)
+		}
+		return err
+	}
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, r.name).String()
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = selector
 			list := &corev1.SecretList{}
-			return list, c.List(ctx, list, &client.ListOptions{Namespace: r.namespace, Raw: &o})
+			return list, failed(ctx, c.List(ctx, list, &client.ListOptions{Namespace: r.namespace, Raw: &o}))
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.FieldSelector = selector
-			return c.Watch(ctx, &corev1.SecretList{}, &client.ListOptions{Namespace: r.namespace, Raw: &o})
+			w, err := c.Watch(ctx, &corev1.SecretList{}, &client.ListOptions{Namespace: r.namespace, Raw: &o})
+			return w, failed(ctx, err)
 		},
 	}
 	reflector := cache.NewReflectorWithOptions(

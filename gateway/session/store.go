@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -48,15 +49,24 @@ func NewStore() *Store {
 	}
 }
 
-// Run feeds the store from the API server until ctx ends, in all namespaces.
-func (s *Store) Run(ctx context.Context, c client.WithWatch) {
+// Run feeds the store from the API server until ctx ends, in all namespaces. It
+// tries again for as long as it takes, and says so in log: a reflector is silent
+// about an API server that refuses connections.
+func (s *Store) Run(ctx context.Context, c client.WithWatch, log *slog.Logger) {
+	failed := func(ctx context.Context, err error) error {
+		if err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "Sandboxes could not be watched; trying again", "error", err)
+		}
+		return err
+	}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list := &berthv1alpha1.SandboxList{}
-			return list, c.List(ctx, list, &client.ListOptions{Raw: &o, Limit: o.Limit, Continue: o.Continue})
+			return list, failed(ctx, c.List(ctx, list, &client.ListOptions{Raw: &o, Limit: o.Limit, Continue: o.Continue}))
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return c.Watch(ctx, &berthv1alpha1.SandboxList{}, &client.ListOptions{Raw: &o})
+			w, err := c.Watch(ctx, &berthv1alpha1.SandboxList{}, &client.ListOptions{Raw: &o})
+			return w, failed(ctx, err)
 		},
 	}
 	r := cache.NewReflectorWithOptions(
