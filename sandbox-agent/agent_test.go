@@ -164,7 +164,7 @@ func (a *agent) start(t testing.TB, cmd *exec.Cmd) netip.AddrPort {
 		lines := bufio.NewReader(stderr)
 		for {
 			line, err := lines.ReadString('\n')
-			a.log.Write([]byte(line))
+			_, _ = a.log.Write([]byte(line)) // never fails
 			var entry struct{ Msg, Address string }
 			if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "Agent listened" {
 				listening <- entry.Address
@@ -178,7 +178,8 @@ func (a *agent) start(t testing.TB, cmd *exec.Cmd) netip.AddrPort {
 	}()
 	t.Cleanup(func() {
 		_ = a.process.Kill() // fails only when it has ended
-		<-a.exited
+		for range a.exited { // until it is closed: however it ended
+		}
 	})
 	select {
 	case s := <-listening:

@@ -68,12 +68,12 @@ func (e *Error) Error() string {
 // Is matches the sentinel of e's code. A status that says it all counts even
 // when the body is not an agent's.
 func (e *Error) Is(target error) bool {
-	switch {
-	case e.Status == http.StatusUnauthorized:
+	switch e.Status {
+	case http.StatusUnauthorized:
 		return target == ErrUnauthorized
-	case e.Status == http.StatusGone:
+	case http.StatusGone:
 		return target == ErrGone
-	case e.Status == http.StatusRequestedRangeNotSatisfiable:
+	case http.StatusRequestedRangeNotSatisfiable:
 		return target == ErrRange
 	}
 	known, ok := errorOf[e.Code]

@@ -7,15 +7,23 @@ import (
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
-// Types of the wire, re-exported so that callers import this package alone.
+// The types of the wire are re-exported, so that callers import this package
+// alone.
 type (
-	Session     = wire.Session
-	EnvVar      = wire.EnvVar
-	Limits      = wire.Limits
+	// Session is which Sandbox an agent serves, and with what.
+	Session = wire.Session
+	// EnvVar is one environment variable.
+	EnvVar = wire.EnvVar
+	// Limits are what template and quota grant.
+	Limits = wire.Limits
+	// ExecRequest is a command.
 	ExecRequest = wire.ExecRequest
-	ExecResult  = wire.ExecResult
-	Artifact    = wire.Artifact
-	Health      = wire.Health
+	// ExecResult is what a command did.
+	ExecResult = wire.ExecResult
+	// Artifact is an exported file.
+	Artifact = wire.Artifact
+	// Health is how an agent is.
+	Health = wire.Health
 )
 
 // Constants of the wire that callers need.

@@ -1,6 +1,6 @@
 // Package shell runs commands in one persistent shell, one at a time.
 //
-// With bash the mechanism is a forked spare (docs/adr/0001-forked-spare-shell.md):
+// With bash the mechanism is a forked spare (docs/adr/0010-forked-spare-shell.md):
 // before each command the resident bash forks a copy of itself that blocks on
 // a pipe. When the command ends its shell (time-out, cancel, exit, set -e,
 // exec, a kill), the spare goes on with the state from before that command.
