@@ -67,7 +67,7 @@ format: $(GOLANGCI_LINT) ## Format all Go code.
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Lint every module, import walls and API conventions included.
-	@for module in $(MODULES); do echo "lint: $$module"; (cd $$module && $(GOLANGCI_LINT) run --config=$(CURDIR)/.golangci.yml ./...); done
+	@failed=0; for module in $(MODULES); do echo "lint: $$module"; (cd $$module && $(GOLANGCI_LINT) run --config=$(CURDIR)/.golangci.yml ./...) || failed=1; done; exit $$failed
 
 .PHONY: verify
 verify: ## Generate, format and lint; fail if that changed a file.
