@@ -35,15 +35,7 @@ const (
 	CreatedByGateway = "berth-gateway"
 )
 
-// Virtual resources that authorizers are asked about.
-const (
-	// VerbAssign on sandboxes/owner lets one create Sandboxes in another's name.
-	VerbAssign = "assign"
-	// SubresourceOwner is the virtual sub-resource of VerbAssign.
-	SubresourceOwner = "owner"
-	// SubresourceSession is the virtual sub-resource that callers of the gateway
-	// need: create for tools, get for reads, delete for the end of a session.
-	SubresourceSession = "session"
-	// VerbUse on a sandboxtemplate lets a caller of the gateway choose it.
-	VerbUse = "use"
-)
+// SubresourceSession is the virtual sub-resource of sandboxes that authorizers are
+// asked about for callers of the gateway: create for tools, get for reads, delete
+// for the end of a session.
+const SubresourceSession = "session"

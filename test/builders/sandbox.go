@@ -47,12 +47,6 @@ func (b *Sandbox) Generation(generation int64) *Sandbox {
 	return b
 }
 
-// Template names the template.
-func (b *Sandbox) Template(name string) *Sandbox {
-	b.object.Spec.TemplateRef.Name = name
-	return b
-}
-
 // Owner sets spec.owner.
 func (b *Sandbox) Owner(owner string) *Sandbox {
 	b.object.Spec.Owner = owner

@@ -19,7 +19,7 @@ var _ = Describe("The shipped roles", func() {
 		},
 		"berth-edit": {
 			"create sandboxes", "update sandboxes", "patch sandboxes", "delete sandboxes", "deletecollection sandboxes",
-			"create sandboxes/session", "get sandboxes/session", "delete sandboxes/session", "use sandboxtemplates",
+			"create sandboxes/session", "get sandboxes/session", "delete sandboxes/session",
 		},
 		"berth-admin": {
 			"create sandboxtemplates", "update sandboxtemplates", "patch sandboxtemplates",
