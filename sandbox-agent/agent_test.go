@@ -34,7 +34,20 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(runTests(m))
+}
+
+// shippedDir is where shipped builds.
+var shippedDir string
+
+func runTests(m *testing.M) (code int) {
+	var err error
+	if shippedDir, err = os.MkdirTemp("", "berth-agent-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(shippedDir)
+	return m.Run()
 }
 
 const startTime = 10 * time.Second
@@ -60,6 +73,7 @@ type agentOptions struct {
 	environ   []string        // the container's
 	args      []string
 	root      string // chroot into it: an image with nothing in it
+	shipped   bool   // the program as it is shipped, not the test binary
 }
 
 // startAgent starts an agent with a session bound and stops it with the test.
@@ -92,6 +106,9 @@ func newAgent(t testing.TB, o agentOptions) *agent {
 	}
 	a := &agent{key: privateKey(t, key), workspace: t.TempDir(), exited: make(chan error, 1), log: &logBuffer{}}
 	self, err := os.Executable()
+	if o.shipped {
+		self, err = shipped()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,6 +131,17 @@ func newAgent(t testing.TB, o agentOptions) *agent {
 	return a
 }
 
+// shipped builds the agent as it is shipped, once, and returns its path.
+var shipped = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(shippedDir, "berth-agent")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the agent: %w: %s", err, out)
+	}
+	return path, nil
+})
+
 // podEnviron is what the controller sets in a pod.
 func podEnviron(t testing.TB, key []byte, namespace, podUID string) []string {
 	t.Helper()
@@ -135,7 +163,11 @@ func (a *agent) enterRoot(t testing.TB, cmd *exec.Cmd, root string, args ...stri
 		t.Skip("needs root for chroot")
 	}
 	a.workspace = filepath.Join(root, "workspace")
-	program, err := os.ReadFile(cmd.Path)
+	path, err := shipped() // the test binary may need libraries
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(path)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(root, "agent"), program, 0o755)
 	}

@@ -118,9 +118,26 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+// TestShippedSize: static, small on disk and small when idle.
+func TestShippedSize(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{shipped: true})
+	a.run(t, "true")
+	path, err := shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() > 15_000_000 {
+		t.Errorf("want less than 15 MB on disk, got %v, %v", info, err)
+	}
+	if rss := a.memory(t); rss > 15<<20 {
+		t.Errorf("want less than 15 MiB idle, got %d KiB", rss>>10)
+	}
+}
+
 func TestMemoryIsBoundedWhileACommandWrites(t *testing.T) {
 	t.Parallel()
-	a := startAgent(t, agentOptions{})
+	a := startAgent(t, agentOptions{shipped: true})
 	a.run(t, "true")
 	before := a.memory(t)
 	done := make(chan *client.ExecResult, 1)
