@@ -25,6 +25,19 @@ const (
 	maxRetry = time.Minute
 )
 
+// failures is status.podFailures, begun afresh when the spec was changed or the
+// present pod has been Ready for long.
+func failures(seen *Observation) int64 {
+	status := &seen.Sandbox.Status
+	if ptr.Deref(status.ObservedGeneration, -1) != seen.Sandbox.Generation {
+		return 0
+	}
+	if since := readySince(seen.Sandbox); !since.IsZero() && seen.Now.Sub(since) >= stableAfter {
+		return 0
+	}
+	return ptr.Deref(status.PodFailures, 0)
+}
+
 // notBefore is when the pod after so many failures in a row, fewer than maxFailures,
 // may be created.
 func notBefore(sandbox *v1alpha1.Sandbox, failed int64) time.Time {
@@ -73,6 +86,19 @@ func dueExpiry(seen *Observation) *expiry {
 		}
 	}
 	return nil
+}
+
+// planExpiry says Expired first and deletes next, so that whoever waits learns why.
+func planExpiry(seen *Observation, expiry expiry) Plan {
+	plan := Plan{
+		Failures: failures(seen),
+		Cause:    &Cause{Reason: v1alpha1.ReasonExpired, Message: expiry.message()},
+		WakeAt:   seen.Now,
+	}
+	if ready := readyCondition(seen.Sandbox); ready != nil && ready.Reason == v1alpha1.ReasonExpired {
+		plan.Steps = []Step{{DeleteSandbox: &SandboxRef{UID: seen.Sandbox.UID, ResourceVersion: seen.Sandbox.ResourceVersion}}}
+	}
+	return plan
 }
 
 func nextExpiry(seen *Observation) time.Time {

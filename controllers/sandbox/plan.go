@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/berth-dev/berth/api/v1alpha1"
 	"github.com/berth-dev/berth/controllers/sandbox/pod"
@@ -108,19 +107,6 @@ func deleteStrays(seen *Observation) []Step {
 		steps = append(steps, Step{DeletePod: refTo(&seen.Strays[i])})
 	}
 	return steps
-}
-
-// planExpiry says Expired first and deletes next, so that whoever waits learns why.
-func planExpiry(seen *Observation, expiry expiry) Plan {
-	plan := Plan{
-		Failures: failures(seen),
-		Cause:    &Cause{Reason: v1alpha1.ReasonExpired, Message: expiry.message()},
-		WakeAt:   seen.Now,
-	}
-	if ready := readyCondition(seen.Sandbox); ready != nil && ready.Reason == v1alpha1.ReasonExpired {
-		plan.Steps = []Step{{DeleteSandbox: &SandboxRef{UID: seen.Sandbox.UID, ResourceVersion: seen.Sandbox.ResourceVersion}}}
-	}
-	return plan
 }
 
 // planFound takes up the oldest pod of a sandbox whose status was lost.
@@ -235,16 +221,3 @@ func podName(seen *Observation) string {
 }
 
 func refTo(p *corev1.Pod) *PodRef { return &PodRef{Name: p.Name, UID: p.UID} }
-
-// failures is status.podFailures, begun afresh when the spec was changed or the
-// present pod has been Ready for long.
-func failures(seen *Observation) int64 {
-	status := &seen.Sandbox.Status
-	if ptr.Deref(status.ObservedGeneration, -1) != seen.Sandbox.Generation {
-		return 0
-	}
-	if since := readySince(seen.Sandbox); !since.IsZero() && seen.Now.Sub(since) >= stableAfter {
-		return 0
-	}
-	return ptr.Deref(status.PodFailures, 0)
-}
