@@ -325,7 +325,7 @@ func (a *agent) descriptors(t testing.TB) (n int) {
 	dir := fmt.Sprintf("/proc/%d/fd", a.process.Pid)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("this test needs root, for which alone a non-dumpable process is open: %v", err)
 	}
 	for _, e := range entries {
 		if to, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil && strings.HasPrefix(to, a.workspace+"/") {
