@@ -75,7 +75,7 @@ var _ = Describe("The signing key (R9)", func() {
 		Expect(admin.Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace, Name: "born-before",
-				Labels:      map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByBerth},
+				Labels:      map[string]string{v1alpha1.LabelSandboxUID: "uid"},
 				Annotations: map[string]string{v1alpha1.AnnotationKeyID: "key-0041"},
 			},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "x"}}},
