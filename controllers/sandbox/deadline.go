@@ -153,8 +153,11 @@ func after(sandbox *v1alpha1.Sandbox, limit *v1alpha1.Duration) *metav1.Time {
 	if err != nil {
 		return nil
 	}
-	whole := (length + time.Second - 1).Truncate(time.Second)
-	at := metav1.NewTime(sandbox.CreationTimestamp.Add(whole)).Rfc3339Copy()
+	end := sandbox.CreationTimestamp.Add(length)
+	if whole := end.Truncate(time.Second); whole.Before(end) {
+		end = whole.Add(time.Second) // of the time: a sum of durations could overflow
+	}
+	at := metav1.NewTime(end).Rfc3339Copy()
 	return &at
 }
 

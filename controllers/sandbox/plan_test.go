@@ -285,4 +285,7 @@ func TestDurationsAreRoundedUpToWhatStatusCanHold(t *testing.T) {
 	if got := at.Sub(born); got != 2*time.Second {
 		t.Errorf("1500ms after creation is %s after it, want 2s", got)
 	}
+	if at = after(aSandbox().Obj(), ptr.To(v1alpha1.Duration("2562047h47m16.5s"))); at.Before(&metav1.Time{Time: now}) {
+		t.Errorf("the longest duration after creation is %s, in the past", at)
+	}
 }

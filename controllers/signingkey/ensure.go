@@ -76,11 +76,12 @@ func create(ctx context.Context, c client.Client, key client.ObjectKey) (*corev1
 }
 
 // nextKeyID is key-0001, or, when the Secret was lost while pods live, the number
-// after the highest that a pod was born with: the same kid must never name two keys.
+// after the highest that a Sandbox's pod was born with: the same kid must never name
+// two keys.
 func nextKeyID(ctx context.Context, c client.Client) (string, error) {
 	pods := &metav1.PartialObjectMetadataList{}
 	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	if err := c.List(ctx, pods, client.MatchingLabels{v1alpha1.LabelManagedBy: v1alpha1.ManagedByBerth}); err != nil {
+	if err := c.List(ctx, pods, client.HasLabels{v1alpha1.LabelSandboxUID}); err != nil {
 		return "", fmt.Errorf("list pods for the keys they were born with: %w", err)
 	}
 	highest := 0
