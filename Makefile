@@ -93,6 +93,7 @@ test-integration: $(if $(KUBEBUILDER_ASSETS),,hack/bin/cluster) ## Controllers a
 .PHONY: test-e2e
 test-e2e: images test/clients/node_modules ## Real pods on a real cluster, started for it.
 	@$(call in-own-cluster,test,go test -count=1 -timeout=40m -v -exec '$(IN_CLUSTER)' ./test/e2e/...)
+	$(if $(filter local,$(CLUSTER)),go -C hack/cluster test -count=1 -timeout=40m -tags=e2e ./e2e)
 
 .PHONY: bench
 bench: images ## Measure against the goals; writes docs/performance.md and bench.json.
