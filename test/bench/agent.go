@@ -48,8 +48,8 @@ func agentAlone(ctx context.Context, b *bench) ([]result, error) {
 	if err := alternate(agentRounds, calls, forks); err != nil {
 		return nil, fmt.Errorf("P3: %w", err)
 	}
-	return []result{ratioOfMedians("P3", "`true` on the agent alone over HTTP, p50",
-		"fork, exec and wait of /bin/true by a Go program, p50", 0.8, calls.samples, forks.samples)}, s.Close()
+	return []result{ratioOfMedians("P3", "`true` on the agent alone over HTTP",
+		"fork, exec and wait of /bin/true by a Go program", 0.8, calls.samples, forks.samples)}, s.Close()
 }
 
 // pod gives the address and identity of a session's pod.

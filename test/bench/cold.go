@@ -13,7 +13,7 @@ import (
 	"github.com/berth-dev/berth/api/v1alpha1"
 )
 
-const coldPairs = 20
+const coldPairs = 40
 
 // coldStart is P5: from nothing to the first result of a session, against a bare
 // pod of the very same spec from its creation to Ready, in pairs.
@@ -40,8 +40,8 @@ func coldPairsOf(ctx context.Context, b *bench) (result, error) {
 	if err := alternate(coldPairs, sessions, pods); err != nil {
 		return result{}, err
 	}
-	return ratioOfMedians("P5", "cold start through the gateway, creation to first result, p50",
-		"bare pod of the very same spec, creation to Ready, p50", 1.15, sessions.samples, pods.samples), nil
+	return ratioOfMeans("P5", "cold start through the gateway, creation to first result",
+		"bare pod of the very same spec, creation to Ready", 1.15, sessions.samples, pods.samples), nil
 }
 
 // bareSpec gives the spec of a session's pod without what the scheduler and the

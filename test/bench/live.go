@@ -65,8 +65,8 @@ func liveLatency(ctx context.Context, b *bench) (result, error) {
 	if err := alternate(liveRounds, calls, execs); err != nil {
 		return result{}, err
 	}
-	return ratioOfMedians("P2", "`bash true` on a live session through the gateway, p50",
-		"client-go remotecommand `true` in the same pod, p50", 0.013, calls.samples, execs.samples), s.Close()
+	return ratioOfMedians("P2", "`bash true` on a live session through the gateway",
+		"client-go remotecommand `true` in the same pod", 0.013, calls.samples, execs.samples), s.Close()
 }
 
 // liveThroughput compares calls per second at eight sessions with those of a

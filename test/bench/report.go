@@ -28,7 +28,17 @@ type result struct {
 
 // ratioOfMedians compares two sets of samples; the goal is an upper bound.
 func ratioOfMedians(id, ours, theirs string, goal float64, a, b samples) result {
-	value := a.percentile(50).Seconds() / b.percentile(50).Seconds()
+	return ratio(id, ours+", p50", theirs+", p50", goal, a.percentile(50), b.percentile(50), a, b)
+}
+
+// ratioOfMeans is for samples whose distribution has more than one peak: between
+// them a median jumps.
+func ratioOfMeans(id, ours, theirs string, goal float64, a, b samples) result {
+	return ratio(id, ours+", mean", theirs+", mean", goal, a.mean(), b.mean(), a, b)
+}
+
+func ratio(id, ours, theirs string, goal float64, our, their time.Duration, a, b samples) result {
+	value := our.Seconds() / their.Seconds()
 	return result{
 		row: row{
 			ID: id, Measure: ours + ", against " + theirs,
@@ -39,10 +49,14 @@ func ratioOfMedians(id, ours, theirs string, goal float64, a, b samples) result 
 }
 
 func (s samples) summary() string {
-	return fmt.Sprintf("%s (p99 %s, n = %d)", milliseconds(s.percentile(50)), milliseconds(s.percentile(99)), len(s))
+	return fmt.Sprintf("mean %s, p50 %s, p99 %s, n = %d",
+		milliseconds(s.mean()), milliseconds(s.percentile(50)), milliseconds(s.percentile(99)), len(s))
 }
 
 func milliseconds(d time.Duration) string {
+	if d >= 100*time.Millisecond {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
 	return fmt.Sprintf("%.3g ms", d.Seconds()*1000)
 }
 

@@ -18,6 +18,17 @@ func (s samples) percentile(p float64) time.Duration {
 	return sorted[min(max(rank, 0), len(sorted)-1)]
 }
 
+func (s samples) mean() time.Duration {
+	if len(s) == 0 {
+		return 0
+	}
+	var sum time.Duration
+	for _, sample := range s {
+		sum += sample
+	}
+	return sum / time.Duration(len(s))
+}
+
 // timed gives a function that runs do and tells how long that took.
 func timed(do func() error) func() (time.Duration, error) {
 	return func() (time.Duration, error) {

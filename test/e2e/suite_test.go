@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/berth-dev/berth/test/cluster"
@@ -28,6 +29,7 @@ func TestEndToEnd(t *testing.T) {
 			"Run `make test-e2e`, or set KUBECONFIG to a cluster that you can spare.")
 	}
 	ctrllog.SetLogger(GinkgoLogr)
+	klog.SetLogger(GinkgoLogr)
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "Berth end to end")
 }
