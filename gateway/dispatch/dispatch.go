@@ -168,24 +168,29 @@ func (d *Dispatcher) while(ctx context.Context, rec *session.Record, send func(c
 
 // changes waits until the session's record is another one than rec.
 func (d *Dispatcher) changes(ctx context.Context, rec *session.Record, timeout time.Duration) bool {
+	return d.await(ctx, rec.Key, timeout, func(now *session.Record, ok bool) bool {
+		return !ok || now.UID != rec.UID || now.PodUID != rec.PodUID || now.Ready != rec.Ready || now.Termination != rec.Termination
+	})
+}
+
+// await waits until a session's record is as done wants it; ok tells done whether
+// there is one.
+func (d *Dispatcher) await(ctx context.Context, key session.Key, timeout time.Duration, done func(now *session.Record, ok bool) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	changed := make(chan struct{}, 1)
-	defer d.records.Watch(rec.Key, func() {
+	defer d.records.Watch(key, func() {
 		select {
 		case changed <- struct{}{}:
 		default:
 		}
 	})()
-	for {
-		now, ok := d.records.Get(rec.Key)
-		if !ok || now.UID != rec.UID || now.PodUID != rec.PodUID || now.Ready != rec.Ready || now.Termination != rec.Termination {
-			return true
-		}
+	for !done(d.records.Get(key)) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return false
 		}
 	}
+	return true
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -9,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
@@ -115,6 +119,48 @@ func TestCallUnderWayEndsWithItsPod(t *testing.T) {
 				}
 				if n := len(store.changed); n != 0 {
 					t.Errorf("%d watches left", n)
+				}
+			})
+		})
+	}
+}
+
+// broken is an agent whose connection breaks.
+type broken struct{ Agent }
+
+func (broken) Exec(context.Context, client.Pod, client.ExecRequest, time.Duration) (*client.ExecResult, error) {
+	return nil, io.ErrUnexpectedEOF
+}
+
+// The cluster sees first that the agent does not answer, and then why.
+func TestBrokenCallTellsHowItsContainerEnded(t *testing.T) {
+	unreachable := *newOne().rec
+	unreachable.Ready, unreachable.Reason = false, "AgentUnreachable"
+	killed := unreachable
+	killed.Reason = "OOMKilled"
+	killed.Termination = &berthv1alpha1.Termination{Reason: "OOMKilled", Message: "memory", Time: metav1.Unix(1, 0)}
+	const lost = "the connection to the sandbox was lost; what was asked may have run"
+	tests := map[string]struct {
+		first, second *session.Record
+		err           string
+		after         time.Duration
+	}{
+		"killed":           {&unreachable, &killed, lost + ": OOMKilled: memory", time.Second},
+		"only unreachable": {&unreachable, &unreachable, lost + ": AgentUnreachable", causeWait},
+		"nothing":          {newOne().rec, newOne().rec, lost, causeWait},
+		"deleted":          {&unreachable, nil, lost + ": the session was deleted", time.Second},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newOne()
+				d := New(broken{}, store, store, slog.New(slog.DiscardHandler), func(string) {})
+				start := time.Now()
+				time.AfterFunc(time.Second/2, func() { store.set(tc.first) })
+				time.AfterFunc(time.Second, func() { store.set(tc.second) })
+				_, err := d.Exec(t.Context(), session.Request{}, Command{Source: "x"})
+				if took := time.Since(start); err == nil || err.Error() != tc.err || took != tc.after {
+					t.Errorf("error %v after %s, want %q after %s", err, took, tc.err, tc.after)
 				}
 			})
 		})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/gateway/cancellation"
+	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
@@ -62,7 +63,7 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 	case errors.Is(err, errEnded):
 		return &AgentError{errEnded.Error(), err}
 	case errors.Is(err, errReplaced):
-		return &AgentError{errReplaced.Error() + d.cause(ctx, rec, err), err}
+		return &AgentError{errReplaced.Error() + d.cause(ctx, rec), err}
 	case ctx.Err() != nil:
 		return cancelled(ctx, err)
 	case errors.Is(err, client.ErrUnauthorized):
@@ -72,7 +73,7 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		return &AgentError{refusal.Message, err}
 	case errors.Is(err, client.ErrNotSent):
 		d.log.Warn("Agent was not reached", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
-		return &AgentError{"the sandbox could not be reached; nothing was run" + d.cause(ctx, rec, err), err}
+		return &AgentError{"the sandbox could not be reached; nothing was run" + d.cause(ctx, rec), err}
 	case errors.Is(err, client.ErrBadAnswer):
 		d.observe(TroubleBadAnswer)
 		d.log.Warn("Agent gave a bad answer", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
@@ -84,27 +85,38 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		d.observe(TroubleLost)
 		d.records.Suspect(rec)
 		d.log.Warn("Connection to agent was lost", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
-		return &AgentError{"the connection to the sandbox was lost; what was asked may have run" + d.cause(ctx, rec, err), err}
+		return &AgentError{"the connection to the sandbox was lost; what was asked may have run" + d.cause(ctx, rec), err}
 	}
 }
 
 // cause waits a moment for the cluster to say what happened to rec's pod, and
-// returns it as the end of a sentence; empty if it says nothing.
-func (d *Dispatcher) cause(ctx context.Context, rec *session.Record, err error) string {
-	if ctx.Err() != nil || !d.changes(ctx, rec, causeWait) {
+// returns it as the end of a sentence; empty if it says nothing. That the agent
+// is not reached is no news and only the first thing that the cluster notices:
+// how its container ended comes after.
+func (d *Dispatcher) cause(ctx context.Context, rec *session.Record) string {
+	if ctx.Err() != nil {
 		return ""
 	}
+	d.await(ctx, rec.Key, causeWait, func(now *session.Record, ok bool) bool {
+		return !ok || now.UID != rec.UID || now.PodUID != rec.PodUID || endedAnew(rec, now) ||
+			!now.Ready && now.Reason != berthv1alpha1.ReasonAgentUnreachable
+	})
 	now, ok := d.records.Get(rec.Key)
 	switch {
 	case !ok || now.UID != rec.UID:
 		return ": the session was deleted"
-	case now.Termination != nil && (rec.Termination == nil || !now.Termination.Time.Equal(&rec.Termination.Time)):
+	case endedAnew(rec, now):
 		return ": " + termination(now)
 	case !now.Ready && now.Reason != "":
 		return ": " + now.Reason + suffix(now.Message)
 	default:
 		return ""
 	}
+}
+
+// endedAnew tells whether a pod or container ended between two records.
+func endedAnew(before, now *session.Record) bool {
+	return now.Termination != nil && (before.Termination == nil || !now.Termination.Time.Equal(&before.Termination.Time))
 }
 
 // loss says what a session lost before its agent was told of it, or nothing
