@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/berth-dev/berth/gateway/cancellation"
 	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
+	"github.com/berth-dev/berth/gateway/cancellation"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
