@@ -7,22 +7,28 @@
 # A copy of the shell is forked and waits. While $! is a spare's, the user has
 # started nothing in the background, and one fork will do; else the spare's
 # parent is another fork that ends at once, so that $! and jobs are the user's.
-# After a call of a mere program, which neutral.go names, the spare from before
-# is as good.
+# After a call of a mere program the spare from before is as good. neutral.go
+# names one by its text; here it must be no function and no alias (asked before
+# it runs: one may end itself), and nothing may run beside it: no trap, no PS4.
+# /dev/full tells whether trap prints anything, without a fork.
 #
 # __berth holds 0: $! of the spare, 1: path of standard input, 2: the command,
 # 3: $? before it, 4: the name of a mere program, and what a preamble uses.
 while :; do
 exec </dev/null >/dev/null 2>&1 204<<<'' 205<<<'' 206<<<'';
-if [[ ${__berth[4]-} ]] && ! builtin declare -F "${__berth[4]}" && ! builtin alias "${__berth[4]}";
+if [[ ${__berth[4]-} ]];
 then builtin printf 'N%d\n' "$BASHPID" >&212;
 else case ${!-} in
 "${__berth-}") ( SPARE ) & builtin disown "$!"; __berth=$!; builtin printf 'S%d\nR%d\n' "$!" "$BASHPID" >&212;;
 *) ( ( SPARE ) & builtin printf 'S%d\n' "$!" >&212 ); builtin printf 'R%d\n' "$BASHPID" >&212;;
 esac;
+if [[ $- != *x* ]] && builtin trap -p >/dev/full; then __berth_calm=1; else __berth_calm=; fi;
 fi;
 builtin read -r -u 210 "__berth[1]" || builtin exit;
 builtin mapfile -d '' -t -u 211 -O 1 __berth;
+if [[ ${__berth[4]-} ]] && { [[ -z ${__berth_calm-} ]] || builtin declare -F "${__berth[4]}" || builtin alias "${__berth[4]}"; };
+then __berth[4]=;
+fi;
 exec <"${__berth[1]}" >|/proc/self/fd/204 2>|/proc/self/fd/205 204<&- 205<&- 206<&-;
 # The condition is there for $?: the command sees that of the one before.
 if case ${__berth[3]} in 0) :;; 1) [[ '' ]];; *) ( builtin exit "${__berth[3]}" );; esac;
