@@ -157,7 +157,7 @@ uninstall: install-manifest $(if $(filter local,$(CLUSTER)),hack/bin/cluster) ##
 hack/bin/cluster: FORCE
 	@go -C hack/cluster build -o $(CURDIR)/$@ .
 
-##@ Tools (built once per version into the cache)
+# Tools (built once per version into the cache)
 
 $(CONTROLLER_GEN): ; @$(call build-tool,hack/tools,sigs.k8s.io/controller-tools/cmd/controller-gen)
 $(KUSTOMIZE): ; @$(call build-tool,hack/tools,sigs.k8s.io/kustomize/kustomize/v5)
