@@ -13,7 +13,7 @@ import (
 	"github.com/berth-dev/berth/test/cluster"
 )
 
-const agentRounds = 200
+const agentRounds = 20
 
 // agentAlone is P3: `true` on the agent of a pod over HTTP, with a signed token
 // for each request as always, against fork, exec and wait of /bin/true.
@@ -37,14 +37,14 @@ func agentAlone(ctx context.Context, b *bench) ([]result, error) {
 	}
 	defer agent.Close()
 
-	calls := &contender{perRound: 10, do: timed(func() error {
+	calls := &contender{perRound: 100, do: timed(func() error {
 		answer, err := agent.Exec(ctx, pod, client.ExecRequest{Command: "true"}, 0)
 		if err == nil && answer.ExitCode != 0 {
 			err = fmt.Errorf("true gave exit code %d", answer.ExitCode)
 		}
 		return err
 	})}
-	forks := &contender{perRound: 10, do: timed(func() error { return exec.Command("/bin/true").Run() })}
+	forks := &contender{perRound: 100, do: timed(func() error { return exec.Command("/bin/true").Run() })}
 	if err := alternate(agentRounds, calls, forks); err != nil {
 		return nil, fmt.Errorf("P3: %w", err)
 	}

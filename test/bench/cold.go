@@ -13,7 +13,7 @@ import (
 	"github.com/berth-dev/berth/api/v1alpha1"
 )
 
-const coldPairs = 40
+const coldPairs = 30
 
 // coldStart is P5: from nothing to the first result of a session, against a bare
 // pod of the very same spec from its creation to Ready, in pairs.

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	liveRounds       = 100
+	liveRounds       = 20
 	throughputRounds = 6
 	throughputSlice  = 2 * time.Second
 	parallelSessions = 8
@@ -54,8 +54,8 @@ func liveLatency(ctx context.Context, b *bench) (result, error) {
 		return result{}, err
 	}
 	pod := client.ObjectKey{Namespace: b.namespace, Name: sandbox.Status.PodName}
-	calls := &contender{perRound: 20, do: timed(func() error { return bashTrue(ctx, s) })}
-	execs := &contender{perRound: 2, do: timed(func() error {
+	calls := &contender{perRound: 200, do: timed(func() error { return bashTrue(ctx, s) })}
+	execs := &contender{perRound: 10, do: timed(func() error {
 		executor, err := b.Executor(pod, v1alpha1.SessionContainerName, "true")
 		if err != nil {
 			return err

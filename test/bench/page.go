@@ -25,7 +25,8 @@ const method = `
 - Calls go from one MCP client (the official Go SDK, the newest protocol) to the
   gateway's Service, with a bearer token and ` + "`X-Session-ID`" + `, on a kept connection.
 - P2, latency: ` + "`kubectl exec`" + ` is a WebSocket through API server and kubelet, with
-  client-go, running ` + "`true`" + ` in the same container. 20 calls and 2 execs a round.
+  client-go, running ` + "`true`" + ` in the same container. 200 calls and 10 execs
+  a round: what an exec leaves to the kubelet to tidy up meets few of the calls.
 - P2, rate: eight sessions, one client each, one call after the other, in slices of
   2 s. The peer is a server of the same SDK, stateless and else with its defaults,
   in a process of its own on the same machine, with a tool that does nothing.
