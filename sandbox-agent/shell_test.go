@@ -250,6 +250,21 @@ sh ./fork.sh; sleep 777`,
 	}
 }
 
+// TestTimeOutSparesWhatAMereCallLeft: such a call forks no spare, by whose pid
+// the processes that began in the same tick are told apart.
+func TestTimeOutSparesWhatAMereCallLeft(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	a.output(t, `echo 'sleep 888 &' > daemon.sh`)
+	for range 8 {
+		a.output(t, `sh daemon.sh`)
+		a.exec(t, client.ExecRequest{Command: `sleep 777`, Timeout: 0.02})
+	}
+	if got, want := a.output(t, `pgrep -xfc 'sleep 888'`), "8\n"; got != want {
+		t.Errorf("daemons that live: want %q, got %q", want, got)
+	}
+}
+
 // TestBackgroundChildrenDoNotHoldTheCall, nor write into a later result.
 func TestBackgroundChildrenDoNotHoldTheCall(t *testing.T) {
 	t.Parallel()

@@ -17,8 +17,9 @@ type Scope struct {
 	Shell int
 	// Spare is never killed; 0 is none.
 	Spare int
-	// Start is when the command began (Now). Mark is a pid that was given out
-	// just before: among the processes of that same tick lower ones are older.
+	// Start is when the command began (Now). Mark is the last pid that was given
+	// out before: among the processes of that same tick it and lower ones are
+	// older.
 	Start uint64
 	Mark  int
 }
@@ -31,7 +32,7 @@ func (s Scope) before(p Stat) bool {
 		return p.Start < s.Start
 	}
 	d := p.PID - s.Mark
-	return -halfPIDs < d && d < 0 || d > halfPIDs
+	return -halfPIDs < d && d <= 0 || d > halfPIDs
 }
 
 // Victims returns which of all belong to the command, parents first.

@@ -2,7 +2,6 @@ package shell
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,10 +10,6 @@ import (
 
 	"github.com/berth-dev/berth/sandbox-agent/process"
 )
-
-// settleTime is how long a shell may take to be ready for its next command:
-// much more than a fork, also on a machine under load.
-const settleTime = 5 * time.Second
 
 // bash is the interpreter with full guarantees. Its methods are called one at
 // a time; between two commands a goroutine settles the shell.
@@ -183,7 +178,7 @@ func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Re
 func (b *bash) kill(l *life, tick uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()
-	scope := process.Scope{Agent: os.Getpid(), Shell: l.main.PID, Spare: l.spare.PID, Start: tick, Mark: l.spare.PID}
+	scope := process.Scope{Agent: os.Getpid(), Shell: l.main.PID, Spare: l.spare.PID, Start: tick, Mark: l.mark}
 	if err := scope.Kill(ctx); err != nil {
 		b.note(fmt.Sprintf("Processes of the command may still run: %v.", err))
 	}
@@ -191,126 +186,6 @@ func (b *bash) kill(l *life, tick uint64) {
 	case <-l.main.Exited():
 	case <-ctx.Done():
 	}
-}
-
-// settleSoon prepares the shell for the next command while the caller already
-// has its result.
-func (b *bash) settleSoon(leftover *record) {
-	b.settled = make(chan struct{})
-	go func() {
-		defer close(b.settled)
-		if b.life == nil {
-			b.start()
-			return
-		}
-		b.settle(leftover)
-	}()
-}
-
-// settle waits until the shell has forked its spare and made its pipes. A
-// shell that doesn't get there is replaced by a spare; when that fails too,
-// the life is over.
-func (b *bash) settle(pending *record) {
-	const attempts = 3
-	l := b.life
-	for range attempts {
-		if b.failure = b.prepare(l, pending); b.failure == nil {
-			return
-		}
-		pending = nil
-		if !b.fallBack(l) {
-			break
-		}
-	}
-	b.lost("it failed between two commands")
-}
-
-var errNotReady = errors.New("the shell ended, or got stuck, before it was ready for the next command")
-
-// prepare waits for the records S and R, and opens the pipes.
-func (b *bash) prepare(l *life, pending *record) error {
-	var next process.Pin
-	forked := false
-	timer := time.NewTimer(settleTime)
-	defer timer.Stop()
-	for {
-		var rec record
-		if pending != nil {
-			rec, pending = *pending, nil
-		} else {
-			var ok bool
-			select {
-			case rec, ok = <-l.records:
-			case <-l.main.Exited():
-			case <-timer.C:
-			}
-			if !ok {
-				b.keepOne(l, next)
-				return errNotReady
-			}
-		}
-		switch {
-		case rec.kind == 'S':
-			next.Release()
-			next, _ = process.NewPin(rec.value) // the zero value, for one that is gone
-			forked = true
-		case rec.kind == 'R' && rec.value == l.main.PID && forked:
-			if err := l.open(); err != nil {
-				b.keepOne(l, next)
-				return err
-			}
-			l.retire(l.spare)
-			l.spare = next
-			return nil
-		case rec.kind == 'N' && rec.value == l.main.PID && !forked:
-			return l.open()
-		}
-	}
-}
-
-// keepOne decides between two spares when the shell failed after a command:
-// the one from before that command, since what broke the shell is in the other
-// too.
-func (b *bash) keepOne(l *life, next process.Pin) {
-	if l.spare.PID == 0 {
-		l.spare = next
-		return
-	}
-	l.retire(next)
-}
-
-// fallBack replaces a shell that failed between two commands by its spare.
-func (b *bash) fallBack(l *life) bool {
-	// A scope that begins later than now is the shell alone.
-	main := process.Scope{Agent: os.Getpid(), Shell: l.main.PID, Start: process.Now() + process.TicksPerSecond}
-	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
-	defer cancel()
-	if err := main.Kill(ctx); err != nil || !b.takeOver(l) {
-		return false
-	}
-	b.note("The shell failed after the command before. The session goes on as it was before that command.")
-	return true
-}
-
-// takeOver lets the spare go on in the place of a shell that has ended.
-func (b *bash) takeOver(l *life) bool {
-	const patience = time.Second
-	if l.spare.PID == 0 || l.spare.Ended(0) || !l.alone(patience) {
-		return false
-	}
-	main, ok := b.config.Reaper.Adopt(l.spare)
-	if !ok {
-		return false
-	}
-	if err := l.setText(loop); err != nil {
-		return false
-	}
-	if _, err := l.spareWake.Write([]byte("\n")); err != nil {
-		return false
-	}
-	l.main = main
-	l.spare.Release()
-	return true
 }
 
 // lost gives up a life and says so in the next result.

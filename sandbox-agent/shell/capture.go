@@ -142,22 +142,16 @@ func (c *capture) seal() output.Stream {
 	return c.buffer.Stream()
 }
 
-// finish closes a pipe without writers, or lets a goroutine drain it. The
-// caller holds c.mu.
+// finish closes a pipe without writers, or lets a goroutine drain it: a
+// leftover child that never pauses would keep this one for ever. The caller
+// holds c.mu.
 func (c *capture) finish() {
-	for {
-		n, err := c.take()
-		switch {
-		case n > 0:
-			continue
-		case errors.Is(err, unix.EAGAIN): // a child holds on to it
-			c.pump()
-		default:
-			unix.Close(c.read)
-			c.read = -1
-		}
+	if n, err := c.take(); n > 0 || errors.Is(err, unix.EAGAIN) {
+		c.pump()
 		return
 	}
+	unix.Close(c.read)
+	c.read = -1
 }
 
 // discard closes a capture whose command never began.

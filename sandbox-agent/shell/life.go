@@ -1,13 +1,11 @@
 package shell
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -16,36 +14,6 @@ import (
 
 	"github.com/berth-dev/berth/sandbox-agent/process"
 )
-
-//go:embed loop.bash
-var loopSource string
-
-//go:embed spare.bash
-var spareSource string
-
-//go:embed eval.bash
-var evalSource string
-
-// loop is what a resident shell evaluates, on one line.
-var loop = strings.NewReplacer("SPARE", oneLine(spareSource), "EVAL", oneLine(evalSource)).Replace(oneLine(loopSource))
-
-func oneLine(source string) string {
-	var code []string
-	for line := range strings.Lines(source) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			code = append(code, line)
-		}
-	}
-	return strings.Join(code, " ")
-}
-
-// starter hides the descriptors of the protocol from commands, and reads the
-// loop: as an argument it would fill every listing of processes. Bash saves a
-// descriptor that a group closes from 10 up and marks it close-on-exec, and a
-// copy of one that is marked so is marked too.
-const starter = `{ exec 210<&10 211<&11 212>&12 213<&13; } 200<&- 201<&- 202>&- 203<&-; ` +
-	`exec 200<&- 201<&- 202>&- 203<&-; ` +
-	`builtin mapfile -d '' -t -u 211 __berth_loop; builtin eval "$__berth_loop"`
 
 // Descriptors of the resident shell. It is born with fdWake and the three
 // after it; starter moves them up by ten. loop.bash names the moved ones.
@@ -61,12 +29,6 @@ const (
 	fdStdin  = 206
 )
 
-// record is one line of what a shell tells.
-type record struct {
-	kind  byte // S, R, N, D, and F for a fence
-	value int
-}
-
 // life is one lineage of resident shells: a bash and the spares that went on
 // in its place. Its fields belong to whoever runs a command or settles it.
 type life struct {
@@ -79,6 +41,7 @@ type life struct {
 
 	main   *process.Child
 	spare  process.Pin   // forked before the command that runs or comes next
+	mark   int           // the last pid that was given out before that command
 	killed []process.Pin // spares that may not be gone yet
 	stdout *capture      // the next command's, once settled
 	stderr *capture
@@ -162,69 +125,6 @@ func spawn(r *process.Reaper, path string, argv []string, dir string, environ []
 	// Fails only for a child that is gone already.
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", child.PID), []byte("1000"), 0)
 	return child, nil
-}
-
-// readRecords parses the lines of a control pipe until it is closed. What is
-// no record is dropped: commands may find the pipe through /proc.
-func (l *life) readRecords() {
-	defer close(l.records)
-	var pending []byte
-	buf := make([]byte, 512)
-	for {
-		n, err := l.control.Read(buf)
-		if err != nil {
-			return
-		}
-		pending = append(pending, buf[:n]...)
-		for {
-			line, rest, found := strings.Cut(string(pending), "\n")
-			if !found {
-				break
-			}
-			pending = pending[len(pending)-len(rest):]
-			if r, ok := parseRecord(line); ok {
-				select {
-				case l.records <- r:
-				case <-l.done:
-					return
-				}
-			}
-		}
-		if len(pending) > maxRecord {
-			pending = pending[:0]
-		}
-	}
-}
-
-// status returns what a shell that has ended said of its last command, if it
-// came so far.
-func (l *life) status() (code int, ok bool) {
-	if _, err := l.fence.Write([]byte("F0\n")); err != nil {
-		return 0, false
-	}
-	for r := range l.records {
-		switch r.kind {
-		case 'D':
-			code, ok = r.value, true
-		case 'F':
-			return code, ok
-		}
-	}
-	return code, ok
-}
-
-// maxRecord is longer than any record.
-const maxRecord = 32
-
-func parseRecord(line string) (record, bool) {
-	if len(line) < 2 || len(line) > maxRecord || !strings.Contains("SRNDF", line[:1]) {
-		return record{}, false
-	}
-	n, err := strconv.Atoi(line[1:])
-	if err != nil || n < 0 {
-		return record{}, false
-	}
-	return record{line[0], n}, true
 }
 
 // pipePath names a descriptor of the shell that waits for a command.

@@ -1,0 +1,75 @@
+package shell
+
+import (
+	"bufio"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// record is one line of what a shell tells.
+type record struct {
+	kind  byte // S, R, N, D, and F for a fence
+	value int
+}
+
+// readRecords parses the lines of a control pipe until it is closed. What is
+// no record is dropped: commands may find the pipe through /proc.
+func (l *life) readRecords() {
+	defer close(l.records)
+	in := bufio.NewReaderSize(l.control, 512)
+	for {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue // no record is so long
+		}
+		if err != nil {
+			return
+		}
+		r, ok := parseRecord(strings.TrimSuffix(string(line), "\n"))
+		if !ok {
+			continue
+		}
+		select {
+		case l.records <- r:
+		case <-l.done:
+			return
+		}
+	}
+}
+
+// status returns what a shell that has ended said of its last command, if it
+// came so far.
+func (l *life) status() (code int, ok bool) {
+	// A command may have filled the pipe.
+	if err := l.fence.SetWriteDeadline(time.Now().Add(settleTime)); err != nil {
+		return 0, false
+	}
+	if _, err := l.fence.Write([]byte("F0\n")); err != nil {
+		return 0, false
+	}
+	for r := range l.records {
+		switch r.kind {
+		case 'D':
+			code, ok = r.value, true
+		case 'F':
+			return code, ok
+		}
+	}
+	return code, ok
+}
+
+// maxRecord is longer than any record.
+const maxRecord = 32
+
+func parseRecord(line string) (record, bool) {
+	if len(line) < 2 || len(line) > maxRecord || !strings.Contains("SRNDF", line[:1]) {
+		return record{}, false
+	}
+	n, err := strconv.Atoi(line[1:])
+	if err != nil || n < 0 {
+		return record{}, false
+	}
+	return record{line[0], n}, true
+}
