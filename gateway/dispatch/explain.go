@@ -80,7 +80,7 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		return &AgentError{"the sandbox's agent gave an answer that can't be used", err}
 	case errors.Is(err, context.DeadlineExceeded):
 		d.observe(TroubleTimeout)
-		return &AgentError{"the sandbox's agent gave no answer in time; the command may have run", err}
+		return &AgentError{"the sandbox's agent gave no answer in time; what was asked may have run", err}
 	default:
 		d.observe(TroubleLost)
 		d.records.Suspect(rec)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
@@ -27,6 +28,10 @@ type Content struct {
 // artifact's size is known, and before it is read.
 type Admit func(ctx context.Context, size int64) error
 
+// bodyWait is how long a pod may take to send what room was made for. It may be
+// hostile, and others wait for that room.
+const bodyWait = time.Minute
+
 // Read returns an artifact of at most limit bytes.
 func (d *Dispatcher) Read(ctx context.Context, req session.Request, id string, limit int64, admit Admit) (*Content, error) {
 	var content *Content
@@ -38,6 +43,8 @@ func (d *Dispatcher) Read(ctx context.Context, req session.Request, id string, l
 }
 
 func (d *Dispatcher) read(ctx context.Context, rec *session.Record, id string, limit int64, admit Admit) (*Content, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	// The budget is no bound here: a longer one is told apart from a bad answer,
 	// and its body is not read.
 	reading, err := d.agent.ReadArtifact(ctx, rec.Pod(), id, client.Span{}, 1<<62)
@@ -51,9 +58,10 @@ func (d *Dispatcher) read(ctx context.Context, rec *session.Record, id string, l
 	if err := admit(ctx, reading.Length); err != nil {
 		return nil, err
 	}
+	defer time.AfterFunc(bodyWait, func() { cancel(context.DeadlineExceeded) }).Stop()
 	data := make([]byte, reading.Length)
 	if _, err := io.ReadFull(reading.Body, data); err != nil {
-		return nil, fmt.Errorf("read artifact: %w", err)
+		return nil, fmt.Errorf("read artifact: %w", errors.Join(err, context.Cause(ctx)))
 	}
 	return &Content{Name: reading.Name, MIMEType: reading.MIMEType, Data: data}, nil
 }

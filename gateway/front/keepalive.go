@@ -20,12 +20,12 @@ type KeepAlive struct {
 	Flush time.Duration
 	// Interval is the time between comments.
 	Interval time.Duration
-	// WriteTimeout is how long a client may take to read one write, or one piece
-	// of a large one.
+	// WriteTimeout is how long a client may take to read one event, however large:
+	// others wait for the room that a large one takes.
 	WriteTimeout time.Duration
 }
 
-// wrap applies to POST alone: MCP answers nothing else with a stream here.
+// wrap lets what next answers be kept alive, once startStream was called.
 func (k KeepAlive) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := &streamWriter{w: w, header: make(http.Header, 4), options: k}
@@ -138,18 +138,11 @@ func (s *streamWriter) Write(p []byte) (int, error) {
 		event = append([]byte("event: message\ndata: "), bytes.ReplaceAll(p, []byte("\n"), []byte(" "))...)
 		event = append(event, "\n\n"...)
 	}
-	if err := s.splices.Write(patientWriter{s}, event); err != nil {
+	s.extend()
+	if err := s.splices.Write(s.w, event); err != nil {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// patientWriter gives the client its time for each write anew.
-type patientWriter struct{ s *streamWriter }
-
-func (p patientWriter) Write(data []byte) (int, error) {
-	p.s.extend()
-	return p.s.w.Write(data)
 }
 
 // FlushError lets http.ResponseController flush under the lock.

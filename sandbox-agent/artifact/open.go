@@ -48,7 +48,7 @@ func relative(workspace, path string) (string, error) {
 }
 
 // open opens the regular file at path, relative to root. Directories may be
-// links as long as they stay inside (os.Root walks them), the file itself may
+// relative links as long as they stay inside (os.Root walks them), the file itself may
 // not. Nothing is opened that isn't a file, and nothing blocks.
 func open(root *os.Root, path string) (*os.File, os.FileInfo, error) {
 	dir, err := root.OpenFile(filepath.Dir(path), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)

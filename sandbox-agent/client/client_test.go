@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -229,6 +230,32 @@ func TestNeverRepeated(t *testing.T) {
 	if calls.Load() != 1 {
 		t.Errorf("sent %d times", calls.Load())
 	}
+}
+
+// stuck is a connection whose write is under way until it is released.
+type stuck struct {
+	net.Conn
+	release chan int
+}
+
+func (s stuck) Write([]byte) (int, error) { return <-s.release, nil }
+
+// Bytes of a write that has not returned may have left.
+func TestWriteUnderWayCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := countingConn{Conn: stuck{release: make(chan int)}}
+		go func() { _, _ = c.Write(make([]byte, 10)) }()
+		synctest.Wait()
+		if n := c.written.Load(); n == 0 {
+			t.Error("want a write under way to count, got 0")
+		}
+		c.Conn.(stuck).release <- 0
+		synctest.Wait()
+		if n := c.written.Load(); n != 0 {
+			t.Errorf("want nothing counted of a write of nothing, got %d", n)
+		}
+	})
 }
 
 func TestExecDeadlineIsAbsolute(t *testing.T) {
