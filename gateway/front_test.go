@@ -289,7 +289,8 @@ func TestDrain(t *testing.T) {
 		agentJSON(w, client.ExecResult{Stdout: "finished"})
 	}
 	api.put(t, readyOn(newSandbox("s", "alice"), fa))
-	s := newStack(t, api, func(o *gateway.Options) { o.DrainDelay = 300 * time.Millisecond })
+	s := newStack(t, api, func(o *gateway.Options) { o.DrainDelay = time.Second })
+	s.log.await("Began to serve")
 	if got := get(t, s.health+"/readyz"); got != "200 ok\n" {
 		t.Fatalf("/readyz: %s", got)
 	}

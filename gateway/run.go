@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -55,9 +56,14 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelWarn),
 		BaseContext:       func(net.Listener) context.Context { return background },
 	}
-	side := &http.Server{Handler: g.sideHandler(), ReadHeaderTimeout: 10 * time.Second}
+	side := &http.Server{
+		Handler:           g.sideHandler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelWarn),
+	}
 	failed := make(chan error, 2)
 	running.Go(func() { failed <- serve(side, health) })
 	defer side.Close()
