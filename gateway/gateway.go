@@ -71,6 +71,7 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 	g.draining, g.drain = context.WithCancel(context.Background())
 	g.ending, g.end = context.WithCancel(context.Background())
 	g.metrics = metrics.New(g.store.Len)
+	agents.Admit = dispatch.AdmitResults()
 	g.agents = agent.New(nil, agents)
 	g.ring = keyring.New(options.KeyNamespace, options.KeyName, log, g.agents.SetSigner)
 

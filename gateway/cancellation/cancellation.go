@@ -122,6 +122,18 @@ func WithScope(ctx, scope context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, scope)
 }
 
+type batchKey struct{}
+
+// WithBatch marks a call as one of several that share an HTTP request, and so
+// its end.
+func WithBatch(ctx context.Context) context.Context {
+	return context.WithValue(ctx, batchKey{}, true)
+}
+
+// InBatch tells whether WithBatch marked ctx. Such a call must not wait for what
+// another holds until its end (see AtEnd): the other may be of the same request.
+func InBatch(ctx context.Context) bool { return ctx.Value(batchKey{}) != nil }
+
 // AtEnd runs f once the call's HTTP request has been answered, or at once outside
 // of one.
 func AtEnd(ctx context.Context, f func()) {

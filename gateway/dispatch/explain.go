@@ -56,7 +56,7 @@ func (e *AgentError) Unwrap() error { return e.Err }
 func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error) error {
 	var refusal *client.Error
 	switch {
-	case errors.Is(err, ErrLarge):
+	case errors.Is(err, ErrLarge), errors.Is(err, ErrNoRoom):
 		return err
 	case errors.Is(err, client.ErrNotFound) && errors.As(err, &refusal):
 		return &notFoundError{refusal}

@@ -38,12 +38,19 @@ func (f *Front) cancel(next http.Handler) http.Handler {
 		startStream(r.Context())
 		r.Body = io.NopCloser(bytes.NewReader(body))
 
-		// A batch, and what is no JSON, has neither id nor method here: it is the
-		// SDK's to answer, and ends with its HTTP request.
+		// What is not JSON has neither id nor method here: it is the SDK's to answer.
+		// Nor has a batch, whose calls end with their HTTP request.
 		var m message
-		_ = json.Unmarshal(body, &m)
-
 		ctx, end := r.Context(), context.CancelFunc(func() {})
+		switch n, err := batchLength(body); {
+		case err != nil || n > maxBatch:
+			f.refuseBatch(w, n, err)
+			return
+		case n > 0:
+			ctx = cancellation.WithBatch(ctx)
+		default:
+			_ = json.Unmarshal(body, &m)
+		}
 		if m.Method == methodListen {
 			ctx, end = until(ctx, f.Options.Draining)
 		}
@@ -91,14 +98,16 @@ func until(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// readBody reads a body of announced length in one allocation.
+// firstRead is how much a body gets before any of it has come: an announced
+// length is only a promise.
+const firstRead = 64 << 10
+
+// readBody reads a body whole.
 func readBody(r *http.Request) ([]byte, error) {
-	if r.ContentLength > 0 {
-		body := make([]byte, r.ContentLength)
-		_, err := io.ReadFull(r.Body, body)
-		return body, err
-	}
-	return io.ReadAll(r.Body)
+	var b bytes.Buffer
+	b.Grow(int(min(max(r.ContentLength, 0), firstRead)) + bytes.MinRead)
+	_, err := b.ReadFrom(r.Body)
+	return b.Bytes(), err
 }
 
 type streamKey struct{}

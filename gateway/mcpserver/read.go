@@ -15,7 +15,6 @@ import (
 	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/authz"
-	"github.com/berth-dev/berth/gateway/cancellation"
 	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/gateway/splice"
@@ -55,7 +54,7 @@ func (s *Server) readArtifact(ctx context.Context, req *mcp.ReadResourceRequest)
 		}
 		return nil, unavailable(err)
 	}
-	content, err := s.Calls.Read(ctx, target, handle.ID, maxRead, s.admit)
+	content, err := s.Calls.Read(ctx, target, handle.ID, maxRead, s.reads.Admit)
 	switch {
 	case errors.Is(err, dispatch.ErrNoArtifact), errors.Is(err, session.ErrNotFound), errors.Is(err, session.ErrNotAvailable):
 		return nil, notFound(req, uri)
@@ -65,16 +64,6 @@ func (s *Server) readArtifact(ctx context.Context, req *mcp.ReadResourceRequest)
 	}
 	call.Code, call.OutBytes = audit.CodeOK, int64(len(content.Data))
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contents(ctx, uri, content)}}, nil
-}
-
-// admit waits until there is room for a read of that many bytes, which it holds
-// until the answer has been sent.
-func (s *Server) admit(ctx context.Context, size int64) error {
-	if err := s.reads.Acquire(ctx, size); err != nil {
-		return err
-	}
-	cancellation.AtEnd(ctx, func() { s.reads.Release(size) })
-	return nil
 }
 
 // sameSession tells whether a request's X-Session-ID, if it has one, is the

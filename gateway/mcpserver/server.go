@@ -15,7 +15,6 @@ import (
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/gateway/authz"
@@ -43,7 +42,7 @@ type Server struct {
 	// MaxBody bounds a request body, in bytes.
 	MaxBody int64
 
-	reads *semaphore.Weighted
+	reads *dispatch.Room
 }
 
 const instructions = `Each session is a sandbox of its own with a persistent shell. ` +
@@ -52,7 +51,7 @@ const instructions = `Each session is a sandbox of its own with a persistent she
 
 // Handler returns the server of both protocol eras, for one URL.
 func (s *Server) Handler() http.Handler {
-	s.reads = semaphore.NewWeighted(readBudget)
+	s.reads = dispatch.NewRoom(readBudget)
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "berth", Title: "Berth", Version: s.Version},
 		&mcp.ServerOptions{

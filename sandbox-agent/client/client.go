@@ -23,11 +23,18 @@ type Options struct {
 	// QueueWait is how long a command may wait behind others; 0 is 10 min.
 	QueueWait time.Duration
 	// Grace is what Exec allows beyond queue and command: the kill of a tree
-	// and the transfer of a result. 0 is 15 s.
+	// and, once more, the transfer of a result. 0 is 15 s.
 	Grace time.Duration
+	// Admit, if set, waits until there is room for a result of so many bytes
+	// (AdmitAbove or more). It is called before that is read, and fails the call
+	// with its error.
+	Admit func(ctx context.Context, size int64) error
 	// ReadTimeout bounds ReadArtifact, its body included; 0 is 10 min.
 	ReadTimeout time.Duration
 }
+
+// AdmitAbove is the size of a result from which Options.Admit is asked.
+const AdmitAbove = 64 << 10
 
 // Client speaks to the agents of any number of pods. It is safe for concurrent
 // use.

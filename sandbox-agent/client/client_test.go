@@ -232,6 +232,37 @@ func TestNeverRepeated(t *testing.T) {
 	}
 }
 
+// Room is made for large results alone, and before they are read.
+func TestRoomIsMadeForLargeResults(t *testing.T) {
+	t.Parallel()
+	full := errors.New("no room")
+	var asked atomic.Int64
+	options := Options{Admit: func(_ context.Context, size int64) error { asked.Store(size); return full }}
+	large := `{"stdout":"` + strings.Repeat("a", AdmitAbove) + `"}`
+	c, pod := lying(t, options, answer(http.StatusOK, large))
+	if _, err := c.Exec(t.Context(), pod, ExecRequest{Command: "x"}, 0); !errors.Is(err, full) || asked.Load() < AdmitAbove {
+		t.Errorf("error %v, asked for %d bytes; want its error", err, asked.Load())
+	}
+	c, pod = lying(t, options, answer(http.StatusOK, `{"stdout":"a"}`))
+	if _, err := c.Exec(t.Context(), pod, ExecRequest{Command: "x"}, 0); err != nil {
+		t.Errorf("small result: %v", err)
+	}
+}
+
+// A pod can't hold the room for its result by sending it for ever.
+func TestDribbledResultIsGivenUp(t *testing.T) {
+	t.Parallel()
+	c, pod := lying(t, Options{Grace: 50 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", "100000")
+		_ = http.NewResponseController(w).Flush() // fails only when the client is gone
+		<-r.Context().Done()
+	})
+	if _, err := c.Exec(t.Context(), pod, ExecRequest{Command: "x"}, 0); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want DeadlineExceeded", err)
+	}
+}
+
 // stuck is a connection whose write is under way until it is released.
 type stuck struct {
 	net.Conn

@@ -25,18 +25,39 @@ func (c *Client) Exec(ctx context.Context, pod Pod, request ExecRequest, command
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.QueueWait+commandTimeout+c.options.Grace)
 	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
 	resp, err := c.do(ctx, pod, http.MethodPost, wire.ExecPath, nil, request)
 	if err != nil {
 		return nil, err
 	}
+	if err := c.admit(ctx, resp); err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	// The room that was made is others' too: a pod may not hold it by dribbling.
+	defer time.AfterFunc(c.options.Grace, func() { giveUp(context.DeadlineExceeded) }).Stop()
 	var result ExecResult
 	if err := decode(resp, wire.MaxResult, &result); err != nil {
-		return nil, err
+		return nil, errors.Join(err, context.Cause(ctx))
 	}
 	if err := checkResult(&result); err != nil {
 		return nil, err
 	}
 	return &result, nil
+}
+
+// admit waits for the room that a result takes. One that is too long will not be
+// read.
+func (c *Client) admit(ctx context.Context, resp *http.Response) error {
+	size := resp.ContentLength
+	if size < 0 {
+		size = wire.MaxResult
+	}
+	if c.options.Admit == nil || size < AdmitAbove || size > wire.MaxResult {
+		return nil
+	}
+	return c.options.Admit(ctx, size)
 }
 
 // CancelExec cancels the command that was sent with this id, queued or

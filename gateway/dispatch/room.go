@@ -1,0 +1,53 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/berth-dev/berth/gateway/cancellation"
+)
+
+// Room is memory that the answers of all calls share, in bytes. Who finds none
+// waits, in the order of arrival.
+type Room struct {
+	size int64
+	left *semaphore.Weighted
+}
+
+// NewRoom returns a room of so many bytes.
+func NewRoom(size int64) *Room { return &Room{size, semaphore.NewWeighted(size)} }
+
+// roomWait bounds the wait: calls of one batch may wait for each other.
+const roomWait = time.Minute
+
+// ErrNoRoom is an answer that found no room in time.
+var ErrNoRoom = errors.New("too many large answers are being sent at a time; what was asked may have run")
+
+// Admit waits until there is room for so many bytes, or for all there are, and
+// holds them until the call's HTTP request has been answered.
+func (r *Room) Admit(ctx context.Context, bytes int64) error {
+	bytes = min(bytes, r.size)
+	ctx, cancel := context.WithTimeoutCause(ctx, roomWait, ErrNoRoom)
+	defer cancel()
+	if r.left.Acquire(ctx, bytes) != nil {
+		return context.Cause(ctx)
+	}
+	cancellation.AtEnd(ctx, func() { r.left.Release(bytes) })
+	return nil
+}
+
+// The MCP SDK encodes a result three times over, and a command's is in it twice:
+// a call costs so many times the bytes that its agent sent.
+const resultCost = 12
+
+// resultRoom bounds what large results cost at a time.
+const resultRoom = 192 << 20
+
+// AdmitResults returns what client.Options.Admit is in a gateway.
+func AdmitResults() Admit {
+	room := NewRoom(resultRoom)
+	return func(ctx context.Context, size int64) error { return room.Admit(ctx, size*resultCost) }
+}
