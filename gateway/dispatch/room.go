@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/berth-dev/berth/gateway/cancellation"
+	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
 // Room is memory that the answers of all calls share, in bytes. Who finds none
@@ -39,15 +40,18 @@ func (r *Room) Admit(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// The MCP SDK encodes a result three times over, and a command's is in it twice:
-// a call costs so many times the bytes that its agent sent.
-const resultCost = 12
-
-// resultRoom bounds what large results cost at a time.
-const resultRoom = 192 << 20
+// What a result costs. The MCP SDK encodes it three times over, it is in its
+// answer twice, and < > & become six bytes each. But no more than MaxResult
+// leaves the gateway.
+const (
+	costOfByte = 30
+	mostCost   = 6 * client.MaxResult
+	// resultRoom bounds what large results cost at a time.
+	resultRoom = 4 * mostCost
+)
 
 // AdmitResults returns what client.Options.Admit is in a gateway.
 func AdmitResults() Admit {
 	room := NewRoom(resultRoom)
-	return func(ctx context.Context, size int64) error { return room.Admit(ctx, size*resultCost) }
+	return func(ctx context.Context, size int64) error { return room.Admit(ctx, min(size*costOfByte, mostCost)) }
 }
