@@ -82,7 +82,7 @@ func buildImages(ctx context.Context, args []string, out, log io.Writer) error {
 	}
 	builder := build.Builder{
 		Source: source, Out: *dir, Version: *version,
-		Debian: roots,
+		Debian: roots, Log: log,
 	}
 	for _, image := range images {
 		if err := buildImage(ctx, builder, image, out); err != nil {

@@ -3,20 +3,17 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"os/exec"
-	"path"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/hack/image/catalog"
@@ -38,6 +35,7 @@ type Builder struct {
 	Source, Out string
 	Version     string
 	Debian      Roots
+	Log         io.Writer // told how far a compilation is that takes long
 }
 
 // Roots makes Debian roots; a debian.Builder does.
@@ -143,25 +141,6 @@ func (b Builder) fromStage(ctx context.Context, c catalog.Copy) (layer.Source, e
 		}
 	}
 	return nil, fmt.Errorf("no stage %s makes %s for %s; see hack/image/catalog", c.Stage, c.Source, c.Target)
-}
-
-// compile leaves the program below Out, where `go build` finds it up to date next time.
-func (b Builder) compile(ctx context.Context, binary catalog.Binary) (string, error) {
-	file, err := filepath.Abs(filepath.Join(b.Out, "bin", path.Base(binary.Output)))
-	if err != nil {
-		return "", err
-	}
-	args := append([]string{"build"}, catalog.GoFlags(b.Version)...)
-	cmd := exec.CommandContext(ctx, "go", append(args, "-o", file, binary.Package)...)
-	cmd.Dir = b.Source
-	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+runtime.GOARCH, "GOFLAGS=", "GOWORK=off")
-	cmd.Env = append(cmd.Env, catalog.GoEnv...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("go build %s: %w\n%s", binary.Package, err, strings.TrimSpace(said.String()))
-	}
-	return file, nil
 }
 
 // inputs is a hash of all that decides the image's bytes.

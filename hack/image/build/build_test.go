@@ -7,6 +7,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,6 +72,7 @@ func builder(t *testing.T) Builder {
 	t.Helper()
 	return Builder{
 		Source: checkout(t), Out: t.TempDir(), Version: "v1.2.3", Debian: roots{dir: t.TempDir(), digest: "one"},
+		Log: io.Discard,
 	}
 }
 
