@@ -21,19 +21,24 @@ type Room struct {
 // NewRoom returns a room of so many bytes.
 func NewRoom(size int64) *Room { return &Room{size, semaphore.NewWeighted(size)} }
 
-// roomWait bounds the wait: calls of one batch may wait for each other.
+// roomWait bounds the wait.
 const roomWait = time.Minute
 
 // ErrNoRoom is an answer that found no room in time.
 var ErrNoRoom = errors.New("too many large answers are being sent at a time; what was asked may have run")
 
 // Admit waits until there is room for so many bytes, or for all there are, and
-// holds them until the call's HTTP request has been answered.
+// holds them until the call's HTTP request has been answered. A call of a batch
+// doesn't wait: what is held may be its own request's.
 func (r *Room) Admit(ctx context.Context, bytes int64) error {
 	bytes = min(bytes, r.size)
 	ctx, cancel := context.WithTimeoutCause(ctx, roomWait, ErrNoRoom)
 	defer cancel()
-	if r.left.Acquire(ctx, bytes) != nil {
+	if cancellation.InBatch(ctx) {
+		if !r.left.TryAcquire(bytes) {
+			return ErrNoRoom
+		}
+	} else if r.left.Acquire(ctx, bytes) != nil {
 		return context.Cause(ctx)
 	}
 	cancellation.AtEnd(ctx, func() { r.left.Release(bytes) })

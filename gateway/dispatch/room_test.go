@@ -48,3 +48,25 @@ func TestRoomIsNotTakenByWhoGoes(t *testing.T) {
 		t.Errorf("error %v, want all the room", err)
 	}
 }
+
+// The calls of a batch share an end: one that waited for another's room would
+// wait for itself, and everybody behind it too.
+func TestRoomIsNotAwaitedInABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		room := NewRoom(100)
+		scope, answered := context.WithCancel(t.Context())
+		batch := cancellation.WithBatch(cancellation.WithScope(t.Context(), scope))
+		if err := room.Admit(batch, 60); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if err := room.Admit(batch, 60); !errors.Is(err, ErrNoRoom) || time.Since(start) != 0 {
+			t.Errorf("error %v after %s, want ErrNoRoom at once", err, time.Since(start))
+		}
+		answered()
+		synctest.Wait()
+		if err := room.Admit(batch, 60); err != nil {
+			t.Errorf("error %v once the first was answered, want room", err)
+		}
+	})
+}

@@ -3,7 +3,9 @@ package front
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 )
 
@@ -12,34 +14,60 @@ import (
 // room for tens of thousands.
 const maxBatch = 64
 
-// batchLength counts the messages of a batch, and no further than one more than
-// is allowed. It is 0 for what is no batch, and an error for one that is no JSON.
-func batchLength(body []byte) (int, error) {
-	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' {
-		return 0, nil
+var (
+	errNotJSON    = errors.New("the request's body is not one JSON value")
+	errLargeBatch = fmt.Errorf("a batch holds at most %d messages", maxBatch)
+)
+
+// parse reads a body: one message, or a batch, whose messages are the SDK's to
+// read. An empty body is neither. The SDK would take the first value of several,
+// and another reader in between the last.
+func parse(body []byte) (m message, batch bool, err error) {
+	trimmed := bytes.TrimLeft(body, " \t\r\n")
+	switch {
+	case len(trimmed) == 0:
+		return m, false, nil
+	case trimmed[0] == '[':
+		return m, true, checkBatch(body)
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	if _, err := d.Token(); err != nil {
-		return 0, err
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(body, &m); errors.As(err, &syntax) {
+		return message{}, false, errNotJSON
 	}
-	n := 0
-	for d.More() && n <= maxBatch {
-		var m json.RawMessage
-		if err := d.Decode(&m); err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
+	return m, false, nil // a field of another type is the SDK's to refuse
 }
 
-// refuseBatch answers a batch that holds too much, or no messages.
-func (f *Front) refuseBatch(w http.ResponseWriter, n int, err error) {
-	if err != nil {
-		f.Metrics.Refusal("body_unreadable")
-		refuse(w, http.StatusBadRequest, "bad_body", "the request's body is not JSON")
+// checkBatch reads no further than one message more than is allowed.
+func checkBatch(body []byte) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if _, err := d.Token(); err != nil {
+		return errNotJSON
+	}
+	var m json.RawMessage
+	for n := 0; d.More(); n++ {
+		if n == maxBatch {
+			return errLargeBatch
+		}
+		if err := d.Decode(&m); err != nil {
+			return errNotJSON
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return errNotJSON
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errNotJSON
+	}
+	return nil
+}
+
+// refuseMessage answers a body that parse refused.
+func (f *Front) refuseMessage(w http.ResponseWriter, err error) {
+	if errors.Is(err, errLargeBatch) {
+		f.Metrics.Refusal("batch_too_large")
+		refuse(w, http.StatusRequestEntityTooLarge, "batch_too_large", err.Error())
 		return
 	}
-	f.Metrics.Refusal("batch_too_large")
-	refuse(w, http.StatusRequestEntityTooLarge, "batch_too_large", fmt.Sprintf("a batch of more than %d messages", maxBatch))
+	f.Metrics.Refusal("body_unreadable")
+	refuse(w, http.StatusBadRequest, "bad_body", err.Error())
 }

@@ -38,18 +38,16 @@ func (f *Front) cancel(next http.Handler) http.Handler {
 		startStream(r.Context())
 		r.Body = io.NopCloser(bytes.NewReader(body))
 
-		// What is not JSON has neither id nor method here: it is the SDK's to answer.
-		// Nor has a batch, whose calls end with their HTTP request.
-		var m message
-		ctx, end := r.Context(), context.CancelFunc(func() {})
-		switch n, err := batchLength(body); {
-		case err != nil || n > maxBatch:
-			f.refuseBatch(w, n, err)
+		// A batch has neither id nor method here: its calls end with their HTTP
+		// request.
+		m, batch, err := parse(body)
+		if err != nil {
+			f.refuseMessage(w, err)
 			return
-		case n > 0:
+		}
+		ctx, end := r.Context(), context.CancelFunc(func() {})
+		if batch {
 			ctx = cancellation.WithBatch(ctx)
-		default:
-			_ = json.Unmarshal(body, &m)
 		}
 		if m.Method == methodListen {
 			ctx, end = until(ctx, f.Options.Draining)
