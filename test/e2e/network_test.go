@@ -37,17 +37,22 @@ func newStray(ctx context.Context, namespace, name string) *corev1.Pod {
 			TerminationGracePeriodSeconds: ptr.To[int64](0),
 			Containers: []corev1.Container{{
 				Name: "stray", Image: image("sandbox-small"),
-				Command: []string{"nc", "-ll", "-p", strconv.Itoa(strayPort), "-e", "true"},
-				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: ptr.To(false),
-					Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				},
+				Command:         []string{"nc", "-ll", "-p", strconv.Itoa(strayPort), "-e", "true"},
+				SecurityContext: restricted(),
 			}},
 		},
 	}
 	Expect(admin.Create(ctx, pod)).To(Succeed())
 	Expect(admin.WaitForPodReady(ctx, pod)).To(Succeed())
 	return pod
+}
+
+// restricted is what Pod Security "restricted" asks of a container.
+func restricted() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
 }
 
 // reaches tells whether a stray pod can open a TCP connection to an address.
