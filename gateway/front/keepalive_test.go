@@ -22,7 +22,11 @@ func (p pipes) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-func (p pipes) Close() error { return nil }
+// Close is called once, by the server.
+func (p pipes) Close() error {
+	close(p)
+	return nil
+}
 
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
@@ -38,9 +42,12 @@ func TestSlowReaderIsGivenUp(t *testing.T) {
 			ended <- err
 		}))}
 		listener := make(pipes, 1)
-		go server.Serve(listener)
-		defer server.Close()
-		defer close(listener)
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(listener) }()
+		defer func() {
+			server.Close() // the listener's error, which is none
+			<-served
+		}()
 
 		client, conn := net.Pipe()
 		defer client.Close()
