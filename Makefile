@@ -25,6 +25,7 @@ CRD_REF_DOCS   := $(TOOLS)/crd-ref-docs
 GOLANGCI_LINT  := $(TOOLS)/golangci-lint
 
 MODULES := . hack/cluster hack/image hack/tools hack/tools/golangci-lint
+# Wherever a program is built with these two, it takes what is compiled for the images.
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 ##@ Every day
@@ -36,7 +37,7 @@ help: ## List the targets.
 .PHONY: quickstart
 quickstart: ## Bring up a cluster, install Berth, and use a session through MCP.
 	@$(MAKE) cluster-up images load-images install IMAGES="controller gateway agent sandbox"
-	@go run -exec '$(IN_CLUSTER)' ./test/quickstart -prefix='$(patsubst $(CURDIR)/%,%,$(IN_CLUSTER))'
+	@CGO_ENABLED=0 go run -trimpath -exec '$(IN_CLUSTER)' ./test/quickstart -prefix='$(patsubst $(CURDIR)/%,%,$(IN_CLUSTER))'
 
 .PHONY: build
 build: ## Build the binaries into bin/.
@@ -92,12 +93,12 @@ test-integration: $(if $(KUBEBUILDER_ASSETS),,hack/bin/cluster) ## Controllers a
 
 .PHONY: test-e2e
 test-e2e: images test/clients/node_modules ## Real pods on a real cluster, started for it.
-	@$(call in-own-cluster,test,go test -count=1 -timeout=40m -v -exec '$(IN_CLUSTER)' ./test/e2e/...)
+	@$(call in-own-cluster,test,CGO_ENABLED=0 go test -trimpath -count=1 -timeout=40m -v -exec '$(IN_CLUSTER)' ./test/e2e/...)
 	$(if $(filter local,$(CLUSTER)),go -C hack/cluster test -count=1 -timeout=40m -tags=e2e ./e2e)
 
 .PHONY: bench
 bench: images ## Measure against the goals; writes docs/performance.md and bench.json.
-	@$(call in-own-cluster,bench,go run -exec '$(IN_CLUSTER)' ./test/bench)
+	@$(call in-own-cluster,bench,CGO_ENABLED=0 go run -trimpath -exec '$(IN_CLUSTER)' ./test/bench)
 
 # $(call in-own-cluster,NAME,COMMAND) leaves the cluster of the quickstart alone.
 # With KEEP=1 its own stays up, to look into or to run again.
