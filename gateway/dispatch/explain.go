@@ -8,6 +8,7 @@ import (
 
 	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
 	"github.com/berth-dev/berth/gateway/cancellation"
+	"github.com/berth-dev/berth/gateway/room"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
@@ -56,7 +57,7 @@ func (e *AgentError) Unwrap() error { return e.Err }
 func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error) error {
 	var refusal *client.Error
 	switch {
-	case errors.Is(err, ErrLarge), errors.Is(err, ErrNoRoom):
+	case errors.Is(err, ErrLarge), errors.Is(err, room.ErrFull):
 		return err
 	case errors.Is(err, client.ErrNotFound) && errors.As(err, &refusal):
 		return &notFoundError{refusal}

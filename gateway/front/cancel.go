@@ -29,6 +29,11 @@ const (
 // subscription, which would never end, to the gateway's own end.
 func (f *Front) cancel(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		release, ok := f.admitBody(w, r)
+		if !ok {
+			return
+		}
+		defer release()
 		body, err := readBody(r)
 		if err != nil {
 			f.refuseBody(w, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/gateway/authz"
 	"github.com/berth-dev/berth/gateway/cancellation"
 	"github.com/berth-dev/berth/gateway/metrics"
+	"github.com/berth-dev/berth/gateway/room"
 	"github.com/berth-dev/berth/gateway/session"
 )
 
@@ -48,10 +49,13 @@ type Front struct {
 	Metrics       *metrics.Metrics
 	Log           *slog.Logger
 	Options       Options
+
+	bodies *room.Room
 }
 
 // Handler returns the routes: mcp at /mcp, and DELETE /sessions/{id}.
 func (f *Front) Handler(mcp http.Handler) http.Handler {
+	f.bodies = room.New(bodyRoom)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", f.Options.KeepAlive.wrap(f.cancel(mcp)))
 	mux.HandleFunc("DELETE /sessions/{id...}", f.deleteSession)

@@ -25,6 +25,37 @@ func (f *Front) limit(next http.Handler) http.Handler {
 	})
 }
 
+// What a body costs: it is copied for each who reads it, the SDK and the agent's
+// client among them. Bodies of less than smallBody are not counted.
+const (
+	bodyRoom   = 128 << 20
+	costOfBody = 10
+	smallBody  = 64 << 10
+)
+
+// admitBody waits for the room that a body and what is made of it take, until
+// release is called. It answers the request if there is none.
+func (f *Front) admitBody(w http.ResponseWriter, r *http.Request) (release func(), ok bool) {
+	size := r.ContentLength
+	if size < 0 {
+		size = f.Options.MaxBody
+	}
+	if size < smallBody {
+		return func() {}, true
+	}
+	release, err := f.bodies.Take(r.Context(), size*costOfBody)
+	if err != nil {
+		f.Metrics.Refusal("busy")
+		w.Header().Set("Connection", "close")
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, "busy", "too many large requests at a time: try again")
+		return nil, false
+	}
+	// The time to send it begins now.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.Options.BodyTimeout))
+	return release, true
+}
+
 // bodyRead lifts the deadline once a body has been read. While it holds, the
 // server would take it for a disconnect when it passes.
 func bodyRead(w http.ResponseWriter) {

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/gateway/authz"
 	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/metrics"
+	"github.com/berth-dev/berth/gateway/room"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
@@ -42,7 +43,7 @@ type Server struct {
 	// MaxBody bounds a request body, in bytes.
 	MaxBody int64
 
-	reads *dispatch.Room
+	reads *room.Room
 }
 
 const instructions = `Each session is a sandbox of its own with a persistent shell. ` +
@@ -51,7 +52,7 @@ const instructions = `Each session is a sandbox of its own with a persistent she
 
 // Handler returns the server of both protocol eras, for one URL.
 func (s *Server) Handler() http.Handler {
-	s.reads = dispatch.NewRoom(readBudget)
+	s.reads = room.New(readBudget)
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "berth", Title: "Berth", Version: s.Version},
 		&mcp.ServerOptions{

@@ -1,4 +1,4 @@
-package dispatch
+package room
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // not for ever.
 func TestRoomIsHeldUntilTheAnswerWasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		room := NewRoom(100)
+		room := New(100)
 		request := func() (context.Context, context.CancelFunc) {
 			scope, answered := context.WithCancel(t.Context())
 			return cancellation.WithScope(t.Context(), scope), answered
@@ -31,14 +31,14 @@ func TestRoomIsHeldUntilTheAnswerWasSent(t *testing.T) {
 			t.Errorf("error %v after %s, want room after 10 s", err, time.Since(start))
 		}
 		start = time.Now()
-		if err := room.Admit(second, 60); !errors.Is(err, ErrNoRoom) || time.Since(start) != roomWait {
-			t.Errorf("error %v after %s, want ErrNoRoom after %s", err, time.Since(start), roomWait)
+		if err := room.Admit(second, 60); !errors.Is(err, ErrFull) || time.Since(start) != wait {
+			t.Errorf("error %v after %s, want ErrFull after %s", err, time.Since(start), wait)
 		}
 	})
 }
 
 func TestRoomIsNotTakenByWhoGoes(t *testing.T) {
-	room := NewRoom(100)
+	room := New(100)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := room.Admit(ctx, 60); !errors.Is(err, context.Canceled) {
@@ -53,15 +53,15 @@ func TestRoomIsNotTakenByWhoGoes(t *testing.T) {
 // wait for itself, and everybody behind it too.
 func TestRoomIsNotAwaitedInABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		room := NewRoom(100)
+		room := New(100)
 		scope, answered := context.WithCancel(t.Context())
 		batch := cancellation.WithBatch(cancellation.WithScope(t.Context(), scope))
 		if err := room.Admit(batch, 60); err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if err := room.Admit(batch, 60); !errors.Is(err, ErrNoRoom) || time.Since(start) != 0 {
-			t.Errorf("error %v after %s, want ErrNoRoom at once", err, time.Since(start))
+		if err := room.Admit(batch, 60); !errors.Is(err, ErrFull) || time.Since(start) != 0 {
+			t.Errorf("error %v after %s, want ErrFull at once", err, time.Since(start))
 		}
 		answered()
 		synctest.Wait()

@@ -1,0 +1,24 @@
+package dispatch
+
+import (
+	"context"
+
+	"github.com/berth-dev/berth/gateway/room"
+	"github.com/berth-dev/berth/sandbox-agent/client"
+)
+
+// What a result costs. The MCP SDK encodes it three times over, it is in its
+// answer twice, and < > & become six bytes each. But no more than MaxResult
+// leaves the gateway.
+const (
+	costOfByte = 30
+	mostCost   = 6 * client.MaxResult
+	// resultRoom bounds what large results cost at a time.
+	resultRoom = 4 * mostCost
+)
+
+// AdmitResults returns what client.Options.Admit is in a gateway.
+func AdmitResults() Admit {
+	results := room.New(resultRoom)
+	return func(ctx context.Context, size int64) error { return results.Admit(ctx, min(size*costOfByte, mostCost)) }
+}
