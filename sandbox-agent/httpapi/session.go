@@ -60,7 +60,7 @@ func (s *Server) bind(w http.ResponseWriter, r *http.Request, _ string) *Refusal
 	if env := environ(to.Env); len(env) > 0 && !s.session.isBound() {
 		// Before the session is bound, so that no command misses it.
 		if err := s.shell.Setenv(r.Context(), env); err != nil {
-			return refuse(http.StatusServiceUnavailable, wire.CodeInternal, "the shell could not be started: "+err.Error())
+			return refuse(http.StatusInternalServerError, wire.CodeInternal, "the shell could not be started: "+err.Error())
 		}
 	}
 	if !s.session.bind(to) {

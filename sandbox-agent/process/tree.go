@@ -66,8 +66,9 @@ const settle = time.Millisecond
 
 // Kill ends every process of the scope, ones that fork as fast as they can
 // too: all are stopped, round by round, until a scan finds nothing new; then
-// all are killed. It returns when they are gone, or with ctx's error when one
-// does not go (in an uninterruptible wait).
+// all are killed. It returns when they are gone, with ctx's error when one does
+// not go (in an uninterruptible wait), or with that of signalling one when only
+// such are left.
 func (s Scope) Kill(ctx context.Context) error {
 	if err := s.freeze(ctx); err != nil {
 		return err
@@ -77,18 +78,18 @@ func (s Scope) Kill(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		left := 0
+		left, refused := 0, 0
 		for _, p := range s.Victims(all) {
 			if p.Zombie() {
 				continue
 			}
 			left++
-			if err := (Handle{p.PID, p.Start}).Signal(unix.SIGKILL); err != nil {
-				return err
+			if e := (Handle{p.PID, p.Start}).Signal(unix.SIGKILL); e != nil {
+				refused, err = refused+1, e
 			}
 		}
-		if left == 0 {
-			return nil
+		if left == refused {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -118,9 +119,7 @@ func (s Scope) freeze(ctx context.Context) error {
 				continue
 			}
 			seen[h], fresh = true, true
-			if err := h.Signal(unix.SIGSTOP); err != nil {
-				return err
-			}
+			_ = h.Signal(unix.SIGSTOP) // Kill tells of one that takes no signals
 		}
 		if !fresh {
 			return nil
