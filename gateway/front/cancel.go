@@ -29,17 +29,18 @@ const (
 // subscription, which would never end, to the gateway's own end.
 func (f *Front) cancel(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		release, ok := f.admitBody(w, r)
+		share, ok := f.admitBody(w, r)
 		if !ok {
 			return
 		}
-		defer release()
+		defer share.Release()
 		body, err := readBody(r)
 		if err != nil {
 			f.refuseBody(w, err)
 			return
 		}
 		bodyRead(w)
+		share.Keep(costOf(int64(len(body))))
 		startStream(r.Context())
 		r.Body = io.NopCloser(bytes.NewReader(body))
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/berth-dev/berth/gateway/room"
 )
 
 // limit bounds what a request may send: at once when its length is announced,
@@ -33,17 +35,27 @@ const (
 	smallBody  = 64 << 10
 )
 
-// admitBody waits for the room that a body and what is made of it take, until
-// release is called. It answers the request if there is none.
-func (f *Front) admitBody(w http.ResponseWriter, r *http.Request) (release func(), ok bool) {
+// costOf is what a body of so many bytes takes of the room.
+func costOf(size int64) int64 {
+	if size < smallBody {
+		return 0
+	}
+	return size * costOfBody
+}
+
+// admitBody waits for the room that a body and what is made of it take. One that
+// doesn't announce its length takes that of the largest, until it is known. It
+// answers the request if there is no room.
+func (f *Front) admitBody(w http.ResponseWriter, r *http.Request) (share *room.Share, ok bool) {
 	size := r.ContentLength
 	if size < 0 {
 		size = f.Options.MaxBody
 	}
-	if size < smallBody {
-		return func() {}, true
+	cost := costOf(size)
+	if cost == 0 {
+		return nil, true
 	}
-	release, err := f.bodies.Take(r.Context(), size*costOfBody)
+	share, err := f.bodies.Take(r.Context(), cost)
 	if err != nil {
 		f.Metrics.Refusal("busy")
 		w.Header().Set("Connection", "close")
@@ -53,7 +65,7 @@ func (f *Front) admitBody(w http.ResponseWriter, r *http.Request) (release func(
 	}
 	// The time to send it begins now.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.Options.BodyTimeout))
-	return release, true
+	return share, true
 }
 
 // bodyRead lifts the deadline once a body has been read. While it holds, the

@@ -1,6 +1,8 @@
 package front
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -8,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/berth-dev/berth/gateway/cancellation"
 	"github.com/berth-dev/berth/gateway/metrics"
 	"github.com/berth-dev/berth/gateway/room"
 )
@@ -19,9 +22,9 @@ func TestLargeBodiesWaitForRoom(t *testing.T) {
 		post := func(size int) (status int, took time.Duration) {
 			start := time.Now()
 			w := httptest.NewRecorder()
-			release, ok := f.admitBody(w, httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(strings.Repeat(" ", size))))
+			share, ok := f.admitBody(w, httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(strings.Repeat(" ", size))))
 			if ok {
-				time.AfterFunc(10*time.Second, release)
+				time.AfterFunc(10*time.Second, share.Release)
 			}
 			return w.Code, time.Since(start)
 		}
@@ -44,4 +47,44 @@ func TestLargeBodiesWaitForRoom(t *testing.T) {
 			t.Errorf("no room: status %d after %s, want 503 after a minute", status, took)
 		}
 	})
+}
+
+// A body of unknown length takes the room of the largest only until it is known:
+// clients and proxies that send in chunks would else block each other for as long
+// as their commands run.
+func TestUnannouncedBodyKeepsWhatItTakes(t *testing.T) {
+	for size, want := range map[int]int64{10: 0, smallBody: smallBody * costOfBody} {
+		f := &Front{
+			Metrics: metrics.New(func() int { return 0 }), Calls: cancellation.NewRegistry(time.Now), bodies: room.New(bodyRoom),
+			Options: Options{MaxBody: 4 << 20, Draining: t.Context(), Ending: t.Context()},
+		}
+		free := func(bytes int64) bool {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			share, err := f.bodies.Take(ctx, bytes)
+			share.Release()
+			return err == nil
+		}
+		handler := f.cancel(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			if !free(bodyRoom-want) || want > 0 && free(bodyRoom-want+1) {
+				t.Errorf("a chunked body of %d bytes does not hold %d bytes of room", size, want)
+			}
+		}))
+		body := `"` + strings.Repeat("x", size-2) + `"`
+		r := httptest.NewRequest(http.MethodPost, "/mcp", io.MultiReader(strings.NewReader(body)))
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+		if !free(bodyRoom) {
+			t.Error("the room was not given back")
+		}
+	}
+}
+
+// An announced length is a promise: memory comes with the bytes.
+func TestAnnouncedLengthIsNotTrusted(t *testing.T) {
+	r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("{}"))
+	r.ContentLength = 4 << 20
+	body, err := readBody(r)
+	if err != nil || cap(body) > 2*firstRead {
+		t.Errorf("%d bytes of memory for 2, error %v", cap(body), err)
+	}
 }
