@@ -77,6 +77,10 @@ func TestCallAfterReplacementSaysSo(t *testing.T) {
 			2, &berthv1alpha1.Termination{Reason: "Evicted", Message: "the node ran out of memory", Time: metav1.Now()},
 			"the sandbox's pod was replaced (Evicted: the node ran out of memory): shell state, processes, exports and all files outside persistent storage are gone",
 		},
+		"suspended and resumed": {
+			2, nil,
+			"the sandbox's pod was replaced (it was deleted, by a suspension for one): shell state, processes, exports and all files outside persistent storage are gone",
+		},
 		"container restarted": {
 			1, &berthv1alpha1.Termination{Reason: "OOMKilled", Time: metav1.Now()},
 			"the sandbox's container was restarted (OOMKilled): shell state, processes and exports are gone, files in the workspace are kept",
@@ -97,6 +101,24 @@ func TestCallAfterReplacementSaysSo(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// R9: the private key of an old pod was removed. Nothing mends that but a new pod,
+// so the caller is told.
+func TestMissingKeyIsTold(t *testing.T) {
+	t.Parallel()
+	api := newAPI(t)
+	agent := newAgent(t, "pod-1")
+	sandbox := readyOn(newSandbox("s", "alice"), agent)
+	sandbox.Status.KeyID = "key-0000"
+	api.put(t, sandbox)
+	result := bash(t, newStack(t, api, nil).connect(eras[1], "alice", "s"), "true")
+	if got := text(t, result); !strings.Contains(got, "signing key") || !strings.Contains(got, "nothing was run") || !strings.Contains(got, "delete the session") {
+		t.Errorf("got %q, want what to do", got)
+	}
+	if n := agent.requests.Load(); n != 0 {
+		t.Errorf("%d requests were sent", n)
 	}
 }
 

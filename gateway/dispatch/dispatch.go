@@ -124,6 +124,9 @@ func (d *Dispatcher) again(ctx context.Context, a *attempt, req *session.Request
 		again := !a.moved
 		a.moved, req.NotPod = true, rec.PodUID
 		return again
+	case errors.Is(err, client.ErrNoKey):
+		d.observe(TroubleNotSent)
+		return false
 	case errors.Is(err, client.ErrNotSent):
 		d.observe(TroubleNotSent)
 		d.records.Suspect(rec)

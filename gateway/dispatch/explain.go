@@ -72,6 +72,9 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		return &AgentError{"the sandbox's agent refused the gateway's token; nothing was run", err}
 	case errors.As(err, &refusal):
 		return &AgentError{refusal.Message, err}
+	case errors.Is(err, client.ErrNoKey):
+		d.log.Error("Signing key of a session's pod is missing", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
+		return &AgentError{"the gateway no longer has the signing key that the session's pod was made with; nothing was run: delete the session to start it afresh", err}
 	case errors.Is(err, client.ErrNotSent):
 		d.log.Warn("Agent was not reached", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
 		return &AgentError{"the sandbox could not be reached; nothing was run" + d.cause(ctx, rec), err}
@@ -138,7 +141,7 @@ func (d *Dispatcher) loss(rec *session.Record) string {
 
 func termination(rec *session.Record) string {
 	if rec.Termination == nil {
-		return "cause unknown"
+		return "it was deleted, by a suspension for one" // an end by itself has a reason
 	}
 	return rec.Termination.Reason + suffix(rec.Termination.Message)
 }

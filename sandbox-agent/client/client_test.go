@@ -210,7 +210,7 @@ func TestNotSent(t *testing.T) {
 		t.Errorf("cancelled before: got %v", err)
 	}
 	pod.KeyID = "key-0007"
-	if _, err := c.Exec(t.Context(), pod, ExecRequest{Command: "true"}, 0); !errors.Is(err, ErrNotSent) || !strings.Contains(err.Error(), "key-0007") {
+	if _, err := c.Exec(t.Context(), pod, ExecRequest{Command: "true"}, 0); !errors.Is(err, ErrNotSent) || !errors.Is(err, ErrNoKey) || !strings.Contains(err.Error(), "key-0007") {
 		t.Errorf("a key that the ring lacks: got %v", err)
 	}
 }

@@ -13,6 +13,10 @@ import (
 // not run, and may be repeated.
 var ErrNotSent = errors.New("request was not sent")
 
+// ErrNoKey is matched by an error of a request to a pod that was born with keys
+// of which the signer has none. It matches ErrNotSent too.
+var ErrNoKey = errors.New("no private key")
+
 // ErrBadAnswer is matched by an error for an answer that no honest agent
 // gives: too long, malformed, or of impossible values.
 var ErrBadAnswer = errors.New("agent gave a bad answer")

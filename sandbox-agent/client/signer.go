@@ -87,7 +87,7 @@ func (s *Signer) sign(pod Pod, method, path string) (string, error) {
 	}
 	key, ok := s.keys[kid]
 	if !ok {
-		return "", fmt.Errorf("no private key %q, which pod %s was born with: add it to the signing key Secret, or replace the pod", kid, pod.UID)
+		return "", fmt.Errorf("%w %q, which pod %s was born with: add it to the signing key Secret, or replace the pod", ErrNoKey, kid, pod.UID)
 	}
 	return token.Sign(token.NewClaims(pod.audience(), method, path, s.now()), kid, key)
 }
