@@ -61,17 +61,21 @@ func run(o Options, environ []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	limits, err := initproc.ReadLimits()
+	if err != nil {
+		return 0, err
+	}
 	reaper, err := process.NewReaper()
 	if err != nil {
 		return 0, err
 	}
 	defer reaper.Close()
 	// Listening comes first, then what takes longer.
-	listener, err := listen(o)
+	socket, err := listen(o)
 	if err != nil {
 		return 0, fmt.Errorf("listen: %w", err)
 	}
-	defer listener.Close()
+	defer socket.Close()
 	sh := shell.New(shell.Config{Reaper: reaper, Dir: o.Workspace, Environ: rest})
 	if sh.Kind() == wire.ShellNone && !o.InsecureNoAuth {
 		log.Error("Agent ended", "error", noShell)
@@ -85,16 +89,16 @@ func run(o Options, environ []string) (int, error) {
 	if o.InsecureNoAuth {
 		api.BindLocally()
 	}
+	failed := make(chan error, 1)
 	server := &http.Server{
-		Handler:           api,
+		Handler:           guard{limits, failed}.handler(api),
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	log.Info("Agent listened", "address", listener.Addr().String(), "shell", sh.Kind())
+	go func() { failed <- server.Serve(listener{socket, limits}) }()
+	log.Info("Agent listened", "address", socket.Addr().String(), "shell", sh.Kind())
 
 	select {
 	case err := <-failed:
