@@ -1,6 +1,7 @@
 package front
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -46,7 +47,9 @@ func TestSlowReaderIsGivenUp(t *testing.T) {
 		go func() { served <- server.Serve(listener) }()
 		defer func() {
 			server.Close() // the listener's error, which is none
-			<-served
+			if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+				t.Errorf("the server ended with %v", err)
+			}
 		}()
 
 		client, conn := net.Pipe()
