@@ -502,8 +502,8 @@ func TestTermEndsWhatDoesNotEnd(t *testing.T) {
 	_, result := a.hold(t, "")
 	began := time.Now()
 	a.terminate(t)
-	if r := <-result; r.ExitCode != 137 {
-		t.Errorf("want the command cancelled after the drain, got %+v", r)
+	if r := <-result; r.ExitCode != 137 || !strings.Contains(r.Notice, "shutting down") {
+		t.Errorf("want the command cancelled after the drain, and why, got %+v", r)
 	}
 	if err := <-a.exited; err != nil || time.Since(began) > 10*time.Second {
 		t.Errorf("want exit 0 within the grace, got %v after %v\n%s", err, time.Since(began), a.log)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 
@@ -11,11 +12,14 @@ import (
 // commands knows what is queued or running.
 type commands struct {
 	mu     sync.Mutex
-	all    map[*context.CancelFunc]struct{}
-	byID   map[string]context.CancelFunc
+	all    map[*context.CancelCauseFunc]struct{}
+	byID   map[string]context.CancelCauseFunc
 	closed bool
 	active sync.WaitGroup
 }
+
+// errEnding is the cause of a command's end when the agent's own is near.
+var errEnding = errors.New("the agent is shutting down")
 
 // begin returns the context of a command and what to call at its end. It
 // refuses an id that is taken (the empty one never is), and everything once
@@ -31,16 +35,16 @@ func (c *commands) begin(parent context.Context, id string) (ctx context.Context
 	}
 	c.active.Add(1)
 	if c.all == nil {
-		c.all, c.byID = map[*context.CancelFunc]struct{}{}, map[string]context.CancelFunc{}
+		c.all, c.byID = map[*context.CancelCauseFunc]struct{}{}, map[string]context.CancelCauseFunc{}
 	}
-	ctx, cancel := context.WithCancel(parent)
+	ctx, cancel := context.WithCancelCause(parent)
 	c.all[&cancel] = struct{}{}
 	if id != "" {
 		c.byID[id] = cancel
 	}
 	return ctx, func() {
 		defer c.active.Done()
-		cancel()
+		cancel(nil)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.all, &cancel)
@@ -53,7 +57,7 @@ func (c *commands) cancel(id string) bool {
 	defer c.mu.Unlock()
 	cancel, ok := c.byID[id]
 	if ok {
-		cancel()
+		cancel(nil)
 	}
 	return ok
 }
@@ -71,11 +75,12 @@ func (c *commands) isClosed() bool {
 	return c.closed
 }
 
-func (c *commands) cancelAll() {
+// endAll ends what is left when the agent can't wait any longer.
+func (c *commands) endAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for cancel := range c.all {
-		(*cancel)()
+		(*cancel)(errEnding)
 	}
 }
 

@@ -19,6 +19,9 @@ const budget = wire.MaxResult - 64<<10
 // retryAfter is what a caller is told whose command found the queue full.
 const retryAfter = 1 // second
 
+// exitKilled is the exit code of a command that was killed: 128 and SIGKILL.
+const exitKilled = 137
+
 func (s *Server) exec(w http.ResponseWriter, r *http.Request, _ string) *Refusal {
 	if refusal := s.ready(); refusal != nil {
 		return refusal
@@ -38,6 +41,9 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, _ string) *Refusal
 	result, err := s.shell.Run(ctx, command(req, s.session.current()))
 	if err != nil {
 		return runRefusal(ctx, w, err)
+	}
+	if result.ExitCode == exitKilled && errors.Is(context.Cause(ctx), errEnding) {
+		result.Notice = strings.TrimSpace(result.Notice + " The command was stopped because the sandbox is shutting down.")
 	}
 	writeJSON(w, http.StatusOK, encode(result))
 	return nil
@@ -120,7 +126,7 @@ func encode(r shell.Result) wire.ExecResult {
 func runRefusal(ctx context.Context, w http.ResponseWriter, err error) *Refusal {
 	switch {
 	case ctx.Err() != nil:
-		writeJSON(w, http.StatusOK, wire.ExecResult{ExitCode: 137, Notice: "The command was cancelled before it began: nothing ran."})
+		writeJSON(w, http.StatusOK, wire.ExecResult{ExitCode: exitKilled, Notice: "The command was cancelled before it began: nothing ran."})
 		return nil
 	case errors.Is(err, shell.ErrQueueFull):
 		return &Refusal{Status: http.StatusTooManyRequests, Code: wire.CodeQueueFull, Message: "too many commands wait: try again later", RetryAfter: retryAfter}

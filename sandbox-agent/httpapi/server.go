@@ -57,7 +57,7 @@ func (s *Server) BindLocally() { s.session.bind(wire.Session{UID: "local"}) }
 // ended; when ctx ends first, they are cancelled.
 func (s *Server) Drain(ctx context.Context) {
 	s.commands.close()
-	stop := context.AfterFunc(ctx, s.commands.cancelAll)
+	stop := context.AfterFunc(ctx, s.commands.endAll)
 	defer stop()
 	s.commands.active.Wait()
 }
