@@ -102,9 +102,9 @@ func TestReadyTimeoutSaysWhy(t *testing.T) {
 	api.onCreate = func(s *berthv1alpha1.Sandbox) {
 		api.setStatus(t, withReady(s, metav1.ConditionFalse, berthv1alpha1.ReasonUnschedulable, "0/2 nodes are available"))
 	}
-	s := newStack(t, api, func(o *gateway.Options) { o.ReadyTimeout = 100 * time.Millisecond })
+	s := newStack(t, api, func(o *gateway.Options) { o.ReadyTimeout = time.Second })
 	result := bash(t, s.connect(eras[1], "alice", "s"), "true")
-	want := `sandbox exec failed: session "s" is not ready after 0s: Unschedulable: 0/2 nodes are available`
+	want := `sandbox exec failed: session "s" is not ready after 1s: Unschedulable: 0/2 nodes are available`
 	if got := text(t, result); got != want {
 		t.Errorf("text %q, want %q", got, want)
 	}
