@@ -320,3 +320,21 @@ func TestResultFitsTheWire(t *testing.T) {
 		}
 	}
 }
+
+// A command that overwrites the shell's own descriptors breaks the spare's too:
+// the session is begun anew rather than forget each command from then on.
+func TestSessionIsAbleToRememberAgain(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	a.run(t, `for i in $(seq 10 250); do eval "exec $i</dev/null"; done`)
+	for range 5 {
+		a.run(t, "n=$((n+1))")
+	}
+	a.output(t, "n=1")
+	for range 3 {
+		a.output(t, "n=$((n+1))")
+	}
+	if got := a.output(t, "echo $n"); got != "4\n" {
+		t.Errorf("n is %q, want what the commands before made of it", got)
+	}
+}

@@ -23,6 +23,8 @@ type bash struct {
 	failure error         // why
 	notice  string        // for the next result
 	status  int           // $? for the next command
+
+	fallBacks int // commands in a row after which the shell failed
 }
 
 func newBash(config Config, path string) *bash {

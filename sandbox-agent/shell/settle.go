@@ -27,21 +27,35 @@ func (b *bash) settleSoon(leftover *record) {
 	}()
 }
 
+// maxFallBacks is how often in a row a spare goes on for a shell that failed after
+// its command. A spare that inherited the damage, such as a descriptor of the
+// shell's own that a command has overwritten, would fail after each, and nothing
+// that the session does would last.
+const maxFallBacks = 2
+
 // settle waits until the shell has forked its spare and made its pipes. A
 // shell that doesn't get there is replaced by a spare; when that fails too,
 // the life is over.
 func (b *bash) settle(pending *record) {
 	const attempts = 3
-	l := b.life
+	l, fellBack := b.life, false
 	for range attempts {
 		if b.failure = b.prepare(l, pending); b.failure == nil {
+			if !fellBack {
+				b.fallBacks = 0
+			}
 			return
 		}
 		pending = nil
-		if !b.fallBack(l) {
+		if b.fallBacks == maxFallBacks || !b.fallBack(l) {
 			break
 		}
+		if !fellBack {
+			fellBack = true
+			b.fallBacks++
+		}
 	}
+	b.fallBacks = 0
 	b.lost("it failed between two commands")
 }
 
