@@ -148,6 +148,8 @@ install-manifest: $(KUSTOMIZE) ## Write dist/install.yaml: all of Berth in one f
 .PHONY: install
 install: install-manifest $(if $(filter local,$(CLUSTER)),hack/bin/cluster) ## Install Berth, or the changes of it.
 	$(KUBECTL) apply --server-side --force-conflicts -k config/crd
+	@# Until a kind has conditions, waiting for one of them is an error.
+	$(KUBECTL) wait --for='jsonpath={.status.conditions[0].type}' crd/sandboxes.berth.dev crd/sandboxtemplates.berth.dev
 	$(KUBECTL) wait --for=condition=Established crd/sandboxes.berth.dev crd/sandboxtemplates.berth.dev
 	$(KUBECTL) apply --server-side --force-conflicts -f dist/install.yaml
 

@@ -58,10 +58,13 @@ func page(machine, server string, results []result) []byte {
 	return out.Bytes()
 }
 
-// machine describes what the run was made on: processors, memory, kernel.
+// machine describes what the run was made on: processors, memory, kernel, and how
+// busy it was.
 func machine() string {
-	return fmt.Sprintf("%d x %s, %s of memory, Linux %s", runtime.NumCPU(),
-		fieldOf("/proc/cpuinfo", "model name"), fieldOf("/proc/meminfo", "MemTotal"), firstLine("/proc/sys/kernel/osrelease"))
+	load, _, _ := strings.Cut(firstLine("/proc/loadavg"), " ")
+	return fmt.Sprintf("%d x %s, %s of memory, Linux %s, load %s at the end of the run", runtime.NumCPU(),
+		fieldOf("/proc/cpuinfo", "model name"), fieldOf("/proc/meminfo", "MemTotal"),
+		firstLine("/proc/sys/kernel/osrelease"), load)
 }
 
 // fieldOf gives the value of the first line "name: value" of a file of /proc.
