@@ -47,7 +47,7 @@ func (b *bash) settle(pending *record) {
 			return
 		}
 		pending = nil
-		if b.fallBacks == maxFallBacks || !b.fallBack(l) {
+		if b.endShell(l) != nil || b.fallBacks == maxFallBacks || !b.fallBack(l) {
 			break
 		}
 		if !fellBack {
@@ -116,15 +116,21 @@ func (b *bash) keepOne(l *life, next process.Pin) {
 
 // fallBack replaces a shell that failed between two commands by its spare.
 func (b *bash) fallBack(l *life) bool {
-	// A scope that begins later than now is the shell alone.
-	main := process.Scope{Agent: os.Getpid(), Shell: l.main.PID, Start: process.Now() + process.TicksPerSecond}
-	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
-	defer cancel()
-	if err := main.Kill(ctx); err != nil || !b.takeOver(l) {
+	if !b.takeOver(l) {
 		return false
 	}
 	b.note("The shell failed after the command before. The session goes on as it was before that command.")
 	return true
+}
+
+// endShell kills a shell that failed, and nothing that it started: it may be
+// stuck rather than gone.
+func (b *bash) endShell(l *life) error {
+	// A scope that begins later than now is the shell alone.
+	shell := process.Scope{Agent: os.Getpid(), Shell: l.main.PID, Start: process.Now() + process.TicksPerSecond}
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	defer cancel()
+	return shell.Kill(ctx)
 }
 
 // takeOver lets the spare go on in the place of a shell that has ended.
