@@ -2,7 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -14,11 +17,21 @@ import (
 func TestAgentRestoresItsLimits(t *testing.T) {
 	t.Parallel()
 	a := startAgent(t, agentOptions{})
-	a.output(t, "kept=1")
-	// What follows a command's result may meet the lowered limit too, and the shell
-	// then goes on as it was before that command: let it be one that changes nothing.
-	a.output(t, ":")
-	for _, resource := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_FSIZE} {
+	gate := filepath.Join(a.workspace, "gate")
+	if err := unix.Mkfifo(gate, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for i, resource := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_FSIZE} {
+		// The limit is lowered while a command runs, as a command would do it.
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			a.output(t, fmt.Sprintf("read -r <%s; kept=%d", gate, i))
+		}()
+		through, err := os.OpenFile(gate, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var was unix.Rlimit
 		if err := unix.Prlimit(a.process.Pid, resource, nil, &was); err != nil {
 			t.Fatal(err)
@@ -27,9 +40,14 @@ func TestAgentRestoresItsLimits(t *testing.T) {
 		if err := unix.Prlimit(a.process.Pid, resource, &lowered, nil); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := through.WriteString("\n"); err != nil {
+			t.Fatal(err)
+		}
+		through.Close()
+		<-ended
 		a.client.Close() // the next request needs a connection of its own
-		if got := a.output(t, "echo $kept"); got != "1\n" {
-			t.Errorf("resource %d: %q, want the shell as it was", resource, got)
+		if got, want := a.output(t, "echo $kept"), fmt.Sprintln(i); got != want {
+			t.Errorf("resource %d: %q, want the shell as it was: %q", resource, got, want)
 		}
 	}
 }

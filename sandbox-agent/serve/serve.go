@@ -76,7 +76,7 @@ func run(o Options, environ []string) (int, error) {
 		return 0, fmt.Errorf("listen: %w", err)
 	}
 	defer socket.Close()
-	sh := shell.New(shell.Config{Reaper: reaper, Dir: o.Workspace, Environ: rest})
+	sh := shell.New(shell.Config{Reaper: reaper, Dir: o.Workspace, Environ: rest, RestoreLimits: limits.Restore})
 	if sh.Kind() == wire.ShellNone && !o.InsecureNoAuth {
 		log.Error("Agent ended", "error", noShell)
 		return exitNoShell, tellNoShell(terminationLog)

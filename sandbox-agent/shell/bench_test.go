@@ -21,7 +21,7 @@ func benchmarkTrue(b *testing.B, pause time.Duration) {
 		b.Fatal(err)
 	}
 	defer reaper.Close()
-	s := New(Config{Reaper: reaper, Dir: b.TempDir(), Environ: os.Environ()})
+	s := New(Config{Reaper: reaper, Dir: b.TempDir(), Environ: os.Environ(), RestoreLimits: func() error { return nil }})
 	var busy time.Duration
 	n := 0
 	for b.Loop() {

@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -38,6 +39,9 @@ const maxFallBacks = 2
 // the life is over.
 func (b *bash) settle(pending *record) {
 	const attempts = 3
+	if err := b.config.RestoreLimits(); err != nil {
+		b.note(fmt.Sprintf("The agent can't go on for long: %v.", err))
+	}
 	l, fellBack := b.life, false
 	for range attempts {
 		if b.failure = b.prepare(l, pending); b.failure == nil {

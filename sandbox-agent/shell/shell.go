@@ -21,6 +21,9 @@ type Config struct {
 	// Environ is a new shell's environment, and Path in it where shells are
 	// looked for. Setenv adds to it.
 	Environ []string
+	// RestoreLimits undoes what a command has done to the agent's own resource
+	// limits: without open files no shell can be made ready for the next one.
+	RestoreLimits func() error
 }
 
 // Shell is the session's shell. It is safe for concurrent use.
