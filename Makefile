@@ -108,7 +108,7 @@ define in-own-cluster
 endef
 
 test/clients/node_modules: test/clients/package-lock.json
-	cd test/clients && npm ci --no-fund --no-audit
+	cd test/clients && npm ci --no-fund --no-audit --loglevel=error # they run on a Node of their own
 	@touch $@
 
 ##@ Cluster and installation
