@@ -28,7 +28,7 @@ func TestNeutral(t *testing.T) {
 func TestStatefulIsComplete(t *testing.T) {
 	words, err := exec.Command("bash", "-c", "compgen -bk").Output()
 	if err != nil {
-		t.Skip("no bash: ", err)
+		t.Fatal("the tests need bash: ", err)
 	}
 	pure := []string{"true", "false", "echo", "test"}
 	for _, word := range strings.Fields(string(words)) {
