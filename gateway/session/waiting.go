@@ -23,6 +23,9 @@ type waiting struct {
 	// read is true once the API server was asked about a session that the store
 	// doesn't have.
 	read bool
+	// confirmed is true once the API server was asked whether a session is as
+	// hopeless as the store has it: who has just mended it may be faster than the watch.
+	confirmed bool
 }
 
 // step looks once. It returns neither record nor error while there is reason to
@@ -39,7 +42,8 @@ func (w *waiting) step(ctx context.Context) (*Record, error) {
 	if !w.request.Caller.Owns(rec.Owner) {
 		return nil, ErrNotAvailable
 	}
-	if rec.suspect {
+	if rec.suspect || (!w.confirmed && !rec.Deleting && readiness(rec) == stateFailed) {
+		w.confirmed = true
 		fresh, err := r.read(ctx, w.request.Key)
 		if err != nil || fresh == nil || fresh.UID != rec.UID {
 			return nil, err // the watch will tell of its end
