@@ -67,7 +67,7 @@ func main() {
 
 // gcPercent trades some memory, of which an idle gateway has a few MiB, for fewer
 // collections: MCP makes half a megabyte of garbage for each call.
-const gcPercent = 400
+const gcPercent = 200
 
 func run(o *options) error {
 	if os.Getenv("GOGC") == "" {
