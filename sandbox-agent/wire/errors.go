@@ -16,9 +16,11 @@ const (
 	CodeGone             = "gone"               // 410
 	CodeTooLarge         = "too_large"          // 413
 	CodeUnsupportedMedia = "unsupported_media"  // 415
+	CodeQuiesced         = "quiesced"           // 410
 	CodeNotRegular       = "not_regular"        // 422
 	CodeQueueFull        = "queue_full"         // 429, with Retry-After
 	CodeTooManyArtifacts = "too_many_artifacts" // 429
+	CodeTooManyProcesses = "too_many_processes" // 429
 	CodeInternal         = "internal"           // 500
 	CodeNoShell          = "no_shell"           // 503
 	CodeDraining         = "draining"           // 503

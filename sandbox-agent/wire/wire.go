@@ -16,6 +16,9 @@ const (
 	ExecPath      = "/v1/exec"
 	HealthPath    = "/v1/health"
 	ArtifactsPath = "/v1/artifacts"
+	ProcessesPath = "/v1/processes"
+	ActivityPath  = "/v1/activity"
+	QuiescePath   = "/v1/quiesce"
 )
 
 // Bounds of the protocol. Session limits (Limits) may lower what they govern.
@@ -48,6 +51,8 @@ const (
 	MaxOutputBytes         = 4 << 20
 	DefaultArtifactBytes   = 8 << 20
 	ArtifactLifetimeSecond = 300
+	DefaultLogBytes        = 1 << 30
+	LogLifetimeSecond      = 3600
 )
 
 // Session is the body of PUT /v1/session: which Sandbox this agent serves.
@@ -57,6 +62,9 @@ type Session struct {
 	UID    string   `json:"uid"`
 	Env    []EnvVar `json:"env,omitempty"`
 	Limits Limits   `json:"limits"`
+	// BackgroundIsActivity makes a background process that runs count as
+	// activity.
+	BackgroundIsActivity bool `json:"background_is_activity,omitempty"`
 }
 
 // EnvVar is one environment variable, with a literal value.
@@ -76,6 +84,9 @@ type Limits struct {
 	OutputBytes int `json:"output_bytes,omitempty"`
 	// ArtifactBytes is the largest file that may be exported (8 MiB).
 	ArtifactBytes int64 `json:"artifact_bytes,omitempty"`
+	// LogBytes is the most that the logs of all commands take together on disk
+	// (1 GiB).
+	LogBytes int64 `json:"log_bytes,omitempty"`
 }
 
 // WithDefaults returns l with each zero field replaced by its default.
@@ -91,6 +102,9 @@ func (l Limits) WithDefaults() Limits {
 	}
 	if l.ArtifactBytes == 0 {
 		l.ArtifactBytes = DefaultArtifactBytes
+	}
+	if l.LogBytes == 0 {
+		l.LogBytes = DefaultLogBytes
 	}
 	return l
 }
@@ -112,6 +126,8 @@ type ExecRequest struct {
 	// MaxOutputBytes is how much of each stream the result carries inline;
 	// 0 or less is the default, more than Limits.OutputBytes is that.
 	MaxOutputBytes int `json:"max_output_bytes,omitempty"`
+	// NoLog leaves output that doesn't fit the result unkept.
+	NoLog bool `json:"no_log,omitempty"`
 }
 
 // ExecResult is what a command did. Its encoding never exceeds MaxResult, even
@@ -132,8 +148,29 @@ type ExecResult struct {
 	// StdoutBytes and StderrBytes count what was written.
 	StdoutBytes int64 `json:"stdout_bytes"`
 	StderrBytes int64 `json:"stderr_bytes"`
+	// Log holds the whole of each stream that the result leaves bytes out of.
+	Log *ExecLog `json:"log,omitempty"`
 	// Notice says what was lost when a shell was replaced.
 	Notice string `json:"notice,omitempty"`
+}
+
+// ExecLog is where the whole output of a command is.
+type ExecLog struct {
+	Stdout *LogFile `json:"stdout,omitempty"`
+	Stderr *LogFile `json:"stderr,omitempty"`
+}
+
+// LogFile is one stream, byte by byte. It is read like an artifact, at
+// GET /v1/artifacts/{id}, and takes no artifact's place.
+type LogFile struct {
+	ID string `json:"id"`
+	// Path is where commands find it, relative to the workspace.
+	Path string `json:"path"`
+	Size int64  `json:"size"`
+	// Truncated says that the stream was longer: the limit or the disk was full.
+	Truncated bool `json:"truncated,omitempty"`
+	// ExpiresIn is how many seconds it stays readable.
+	ExpiresIn int `json:"expires_in"`
 }
 
 // ExportRequest is the body of POST /v1/artifacts.
