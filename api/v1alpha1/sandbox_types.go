@@ -187,6 +187,11 @@ type SandboxStatus struct {
 	// limits are in force for this session.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
+
+	// backgroundIsActivity is in force for this session: while one of its
+	// background processes runs, it is not idle.
+	// +optional
+	BackgroundIsActivity *bool `json:"backgroundIsActivity,omitempty"`
 }
 
 // Termination is the end of a pod or of its session container.

@@ -8,6 +8,8 @@ import (
 )
 
 // SandboxTemplateSpec says what the pods of its sandboxes look like.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.limits.logBytes) || !has(self.workspace) || !has(self.workspace.emptyDir) || !has(self.workspace.emptyDir.sizeLimit) || quantity(string(self.workspace.emptyDir.sizeLimit)).sign() <= 0 || quantity(string(self.limits.logBytes * 2)).compareTo(quantity(string(self.workspace.emptyDir.sizeLimit))) <= 0",message="limits.logBytes must not exceed half of workspace.emptyDir.sizeLimit: logs lie in the workspace, and one that is too large evicts the pod"
 type SandboxTemplateSpec struct {
 	// podTemplate is the pod. The container named "sandbox" is the session's; the
 	// agent is PID 1 in it, so its command and args must be empty and the
@@ -20,7 +22,7 @@ type SandboxTemplateSpec struct {
 	// +optional
 	Workspace *Workspace `json:"workspace,omitempty"`
 
-	// lifecycle holds defaults for sandboxes that do not set their own.
+	// lifecycle is how long sandboxes live, and what keeps them from being idle.
 	// +optional
 	Lifecycle *LifecycleDefaults `json:"lifecycle,omitempty"`
 
@@ -28,7 +30,8 @@ type SandboxTemplateSpec struct {
 	// +optional
 	Network *Network `json:"network,omitempty"`
 
-	// limits bound what one call may take. Without them the built-in defaults hold.
+	// limits bound what one call may take, and what calls leave behind. Without
+	// them the built-in defaults hold.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
 }
@@ -51,7 +54,8 @@ type EmptyDirWorkspace struct {
 	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty"`
 }
 
-// LifecycleDefaults apply to sandboxes that leave the field of that name out.
+// LifecycleDefaults apply to sandboxes that leave the field of that name out, or
+// have none.
 //
 // +kubebuilder:validation:MinProperties=1
 type LifecycleDefaults struct {
@@ -63,6 +67,11 @@ type LifecycleDefaults struct {
 	// Ready is deleted.
 	// +optional
 	StartDeadline *Duration `json:"startDeadline,omitempty"`
+
+	// backgroundIsActivity keeps a session from being idle while one of its
+	// background processes runs. Default false: only calls do.
+	// +optional
+	BackgroundIsActivity *bool `json:"backgroundIsActivity,omitempty"`
 }
 
 // EgressClass is what a session may connect to.
@@ -97,7 +106,7 @@ type Network struct {
 	EgressRules []networkingv1.NetworkPolicyEgressRule `json:"egressRules,omitempty"`
 }
 
-// Limits bound what one call may take.
+// Limits bound what one call may take, and what calls leave behind.
 //
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="!has(self.commandTimeout) || !has(self.maxCommandTimeout) || duration(self.commandTimeout) <= duration(self.maxCommandTimeout)",message="commandTimeout must not exceed maxCommandTimeout"
@@ -123,6 +132,15 @@ type Limits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1099511627776
 	ArtifactBytes *int64 `json:"artifactBytes,omitempty"`
+
+	// logBytes is how much disk the logs of all commands take together: the whole
+	// of outputs that don't fit their results. Older logs make room for newer
+	// ones. Default 1073741824 (1 GiB), or less: a quarter of what the workspace
+	// may hold before the pod is evicted.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1099511627776
+	LogBytes *int64 `json:"logBytes,omitempty"`
 }
 
 // SandboxTemplateStatus is the controller's.

@@ -50,6 +50,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.berth-dev.berth.api.v1alpha1.LifecycleDefaults
   map:
     fields:
+    - name: backgroundIsActivity
+      type:
+        scalar: boolean
     - name: maxLifetime
       type:
         namedType: com.github.berth-dev.berth.api.v1alpha1.Duration
@@ -65,6 +68,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: commandTimeout
       type:
         namedType: com.github.berth-dev.berth.api.v1alpha1.Duration
+    - name: logBytes
+      type:
+        scalar: numeric
     - name: maxCommandTimeout
       type:
         namedType: com.github.berth-dev.berth.api.v1alpha1.Duration
@@ -153,6 +159,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.berth-dev.berth.api.v1alpha1.SandboxStatus
   map:
     fields:
+    - name: backgroundIsActivity
+      type:
+        scalar: boolean
     - name: conditions
       type:
         list:

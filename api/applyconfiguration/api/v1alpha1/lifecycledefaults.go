@@ -14,13 +14,17 @@ import (
 // LifecycleDefaultsApplyConfiguration represents a declarative configuration of the LifecycleDefaults type for use
 // with apply.
 //
-// LifecycleDefaults apply to sandboxes that leave the field of that name out.
+// LifecycleDefaults apply to sandboxes that leave the field of that name out, or
+// have none.
 type LifecycleDefaultsApplyConfiguration struct {
 	// maxLifetime is how long after its creation a sandbox is deleted.
 	MaxLifetime *apiv1alpha1.Duration `json:"maxLifetime,omitempty"`
 	// startDeadline is how long after its creation a sandbox that has never been
 	// Ready is deleted.
 	StartDeadline *apiv1alpha1.Duration `json:"startDeadline,omitempty"`
+	// backgroundIsActivity keeps a session from being idle while one of its
+	// background processes runs. Default false: only calls do.
+	BackgroundIsActivity *bool `json:"backgroundIsActivity,omitempty"`
 }
 
 // LifecycleDefaultsApplyConfiguration constructs a declarative configuration of the LifecycleDefaults type for use with
@@ -42,5 +46,13 @@ func (b *LifecycleDefaultsApplyConfiguration) WithMaxLifetime(value apiv1alpha1.
 // If called multiple times, the StartDeadline field is set to the value of the last call.
 func (b *LifecycleDefaultsApplyConfiguration) WithStartDeadline(value apiv1alpha1.Duration) *LifecycleDefaultsApplyConfiguration {
 	b.StartDeadline = &value
+	return b
+}
+
+// WithBackgroundIsActivity sets the BackgroundIsActivity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the BackgroundIsActivity field is set to the value of the last call.
+func (b *LifecycleDefaultsApplyConfiguration) WithBackgroundIsActivity(value bool) *LifecycleDefaultsApplyConfiguration {
+	b.BackgroundIsActivity = &value
 	return b
 }

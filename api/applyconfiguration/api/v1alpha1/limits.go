@@ -14,7 +14,7 @@ import (
 // LimitsApplyConfiguration represents a declarative configuration of the Limits type for use
 // with apply.
 //
-// Limits bound what one call may take.
+// Limits bound what one call may take, and what calls leave behind.
 type LimitsApplyConfiguration struct {
 	// commandTimeout is how long a command may run that asks for no time of its
 	// own. Default 60s.
@@ -26,6 +26,11 @@ type LimitsApplyConfiguration struct {
 	OutputBytes *int64 `json:"outputBytes,omitempty"`
 	// artifactBytes is the largest file that can be exported. Default 8388608 (8 MiB).
 	ArtifactBytes *int64 `json:"artifactBytes,omitempty"`
+	// logBytes is how much disk the logs of all commands take together: the whole
+	// of outputs that don't fit their results. Older logs make room for newer
+	// ones. Default 1073741824 (1 GiB), or less: a quarter of what the workspace
+	// may hold before the pod is evicted.
+	LogBytes *int64 `json:"logBytes,omitempty"`
 }
 
 // LimitsApplyConfiguration constructs a declarative configuration of the Limits type for use with
@@ -63,5 +68,13 @@ func (b *LimitsApplyConfiguration) WithOutputBytes(value int64) *LimitsApplyConf
 // If called multiple times, the ArtifactBytes field is set to the value of the last call.
 func (b *LimitsApplyConfiguration) WithArtifactBytes(value int64) *LimitsApplyConfiguration {
 	b.ArtifactBytes = &value
+	return b
+}
+
+// WithLogBytes sets the LogBytes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LogBytes field is set to the value of the last call.
+func (b *LimitsApplyConfiguration) WithLogBytes(value int64) *LimitsApplyConfiguration {
+	b.LogBytes = &value
 	return b
 }

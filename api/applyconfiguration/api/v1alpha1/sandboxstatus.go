@@ -49,6 +49,9 @@ type SandboxStatusApplyConfiguration struct {
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
 	// limits are in force for this session.
 	Limits *LimitsApplyConfiguration `json:"limits,omitempty"`
+	// backgroundIsActivity is in force for this session: while one of its
+	// background processes runs, it is not idle.
+	BackgroundIsActivity *bool `json:"backgroundIsActivity,omitempty"`
 }
 
 // SandboxStatusApplyConfiguration constructs a declarative configuration of the SandboxStatus type for use with
@@ -163,5 +166,13 @@ func (b *SandboxStatusApplyConfiguration) WithExpiresAt(value metav1.Time) *Sand
 // If called multiple times, the Limits field is set to the value of the last call.
 func (b *SandboxStatusApplyConfiguration) WithLimits(value *LimitsApplyConfiguration) *SandboxStatusApplyConfiguration {
 	b.Limits = value
+	return b
+}
+
+// WithBackgroundIsActivity sets the BackgroundIsActivity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the BackgroundIsActivity field is set to the value of the last call.
+func (b *SandboxStatusApplyConfiguration) WithBackgroundIsActivity(value bool) *SandboxStatusApplyConfiguration {
+	b.BackgroundIsActivity = &value
 	return b
 }

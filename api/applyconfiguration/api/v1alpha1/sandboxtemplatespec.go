@@ -23,11 +23,12 @@ type SandboxTemplateSpecApplyConfiguration struct {
 	PodTemplate *v1.PodTemplateSpec `json:"podTemplate,omitempty"`
 	// workspace is what is mounted at /workspace. Without it: an emptyDir.
 	Workspace *WorkspaceApplyConfiguration `json:"workspace,omitempty"`
-	// lifecycle holds defaults for sandboxes that do not set their own.
+	// lifecycle is how long sandboxes live, and what keeps them from being idle.
 	Lifecycle *LifecycleDefaultsApplyConfiguration `json:"lifecycle,omitempty"`
 	// network is what the session may reach. Without it: nothing.
 	Network *NetworkApplyConfiguration `json:"network,omitempty"`
-	// limits bound what one call may take. Without them the built-in defaults hold.
+	// limits bound what one call may take, and what calls leave behind. Without
+	// them the built-in defaults hold.
 	Limits *LimitsApplyConfiguration `json:"limits,omitempty"`
 }
 
