@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/client"
+	"github.com/berth-dev/berth/test/shellcases"
 )
 
 // TestShWithoutBash: an image whose only shell is sh.
@@ -22,24 +23,8 @@ func TestShWithoutBash(t *testing.T) {
 // testSh holds what persists, and what doesn't, with a plain sh.
 func testSh(t *testing.T, a *agent) {
 	t.Helper()
-	for _, s := range []step{
-		{run: `printf 'a\n'; printf b >&2`, stdout: "a\n", stderr: "b"},
-		{run: `cd /usr; export x=kept; y=lost; umask 027`},
-		{run: `pwd; echo "$x"; echo "[$y]"; umask`, stdout: "/usr\nkept\n[]\n0027\n"},
-		{run: `echo 'abc`, code: 2, any: true},
-		{run: `}`, code: 2, any: true},
-		{run: `exit 3`, code: 3},
-		{run: `set -e; false; echo no`, code: 1},
-		{run: `exec true`},
-		{run: `kill -9 $$`, code: 137},
-		{run: "cat <<E\nhi\nE", stdout: "hi\n"},
-		{run: `cat`, stdin: "given", stdout: "given"},
-		{run: `cat`},
-		{run: `sleep 777 & echo now`, stdout: "now\n"},
-		{run: `export x=lost; setsid sleep 778 & sleep 778`, timeout: 0.5, code: 137, timed: true},
-		{run: `pgrep -xc sleep; echo "$x"`, stdout: "1\nkept\n"},
-	} {
-		s.check(t, 0, a.exec(t, client.ExecRequest{Command: s.run, Timeout: s.timeout, Stdin: s.stdin}))
+	for _, c := range shellcases.Sh() {
+		a.check(t, c)
 	}
 	if h, err := a.client.Health(t.Context(), a.pod); err != nil || h.Shell != client.ShellSh {
 		t.Errorf("want health to say sh, got %+v, %v", h, err)
