@@ -37,7 +37,9 @@ type Record struct {
 	// Termination is how the previous pod or container ended, or nil.
 	Termination *berthv1alpha1.Termination
 	Limits      client.Limits
-	Env         []client.EnvVar
+	// BackgroundIsActivity: a background process keeps the session from being idle.
+	BackgroundIsActivity bool
+	Env                  []client.EnvVar
 
 	// suspect: the address failed a call, so it is asked for anew before it is
 	// used again.
@@ -64,6 +66,9 @@ func NewRecord(s *berthv1alpha1.Sandbox) *Record {
 		r.Ready = ready.Status == metav1.ConditionTrue
 		r.Reason, r.Message = ready.Reason, ready.Message
 	}
+	if s.Status.BackgroundIsActivity != nil {
+		r.BackgroundIsActivity = *s.Status.BackgroundIsActivity
+	}
 	if s.Status.PodGeneration != nil {
 		r.PodGeneration = *s.Status.PodGeneration
 	}
@@ -80,7 +85,7 @@ func (r *Record) Pod() client.Pod {
 
 // Session is what a freshly started agent is told.
 func (r *Record) Session() client.Session {
-	return client.Session{UID: string(r.UID), Env: r.Env, Limits: r.Limits}
+	return client.Session{UID: string(r.UID), Env: r.Env, Limits: r.Limits, BackgroundIsActivity: r.BackgroundIsActivity}
 }
 
 // samePod tells whether r and other route to the same place.
@@ -121,6 +126,9 @@ func limits(l *berthv1alpha1.Limits) client.Limits {
 	}
 	if l.ArtifactBytes != nil {
 		out.ArtifactBytes = *l.ArtifactBytes
+	}
+	if l.LogBytes != nil {
+		out.LogBytes = *l.LogBytes
 	}
 	return out
 }
