@@ -8,8 +8,6 @@ import (
 )
 
 // SandboxTemplateSpec says what the pods of its sandboxes look like.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.limits.logBytes) || !has(self.workspace) || !has(self.workspace.emptyDir) || !has(self.workspace.emptyDir.sizeLimit) || quantity(string(self.workspace.emptyDir.sizeLimit)).sign() <= 0 || quantity(string(self.limits.logBytes * 2)).compareTo(quantity(string(self.workspace.emptyDir.sizeLimit))) <= 0",message="limits.logBytes must not exceed half of workspace.emptyDir.sizeLimit: logs lie in the workspace, and one that is too large evicts the pod"
 type SandboxTemplateSpec struct {
 	// podTemplate is the pod. The container named "sandbox" is the session's; the
 	// agent is PID 1 in it, so its command and args must be empty and the
@@ -135,8 +133,9 @@ type Limits struct {
 
 	// logBytes is how much disk the logs of all commands take together: the whole
 	// of outputs that don't fit their results. Older logs make room for newer
-	// ones. Default 1073741824 (1 GiB), or less: a quarter of what the workspace
-	// may hold before the pod is evicted.
+	// ones. Default 1073741824 (1 GiB), but no more than a quarter of what the
+	// workspace may hold before the pod is evicted; a larger value is lowered to
+	// half of that. A sandbox's status.limits has what is in force.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1099511627776

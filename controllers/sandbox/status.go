@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-dev/berth/api/v1alpha1"
 	"github.com/berth-dev/berth/controllers/status"
-	agent "github.com/berth-dev/berth/sandbox-agent/client"
 )
 
 // Computed is the new status, and when it would change by time alone (zero if never).
@@ -45,7 +44,8 @@ func Compute(seen *Observation, plan Plan, done Outcome) Computed {
 		}
 	}
 	if seen.Template != nil && (!recorded(sandbox) || next.Limits == nil) {
-		next.Limits = effectiveLimits(seen.Template.Spec.Limits)
+		next.Limits = effectiveLimits(sandbox, seen.Template)
+		next.BackgroundIsActivity = ptr.To(backgroundIsActivity(seen.Template))
 	}
 
 	ready, cause := false, Cause{}
@@ -123,44 +123,4 @@ func desired(sandbox *v1alpha1.Sandbox, ready bool, cause Cause) []metav1.Condit
 		list = append(list, condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue))
 	}
 	return list
-}
-
-// effectiveLimits are the template's with the agent's defaults filled in.
-func effectiveLimits(template *v1alpha1.Limits) *v1alpha1.Limits {
-	limits := &v1alpha1.Limits{}
-	if template != nil {
-		limits = template.DeepCopy()
-	}
-	command, longest := agent.DefaultCommandTimeout*time.Second, agent.MaxCommandTimeout*time.Second
-	switch {
-	case limits.CommandTimeout == nil && limits.MaxCommandTimeout == nil:
-	case limits.CommandTimeout == nil:
-		longest = parsed(limits.MaxCommandTimeout, longest)
-		command = min(command, longest)
-	case limits.MaxCommandTimeout == nil:
-		command = parsed(limits.CommandTimeout, command)
-		longest = max(longest, command)
-	}
-	defaultDuration(&limits.CommandTimeout, command)
-	defaultDuration(&limits.MaxCommandTimeout, longest)
-	if limits.OutputBytes == nil {
-		limits.OutputBytes = ptr.To[int64](agent.DefaultOutputBytes)
-	}
-	if limits.ArtifactBytes == nil {
-		limits.ArtifactBytes = ptr.To[int64](agent.DefaultArtifactBytes)
-	}
-	return limits
-}
-
-func parsed(duration *v1alpha1.Duration, fallback time.Duration) time.Duration {
-	if length, err := duration.Parse(); err == nil {
-		return length
-	}
-	return fallback
-}
-
-func defaultDuration(field **v1alpha1.Duration, length time.Duration) {
-	if *field == nil {
-		*field = ptr.To(v1alpha1.Duration(length.String()))
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -224,27 +225,30 @@ func TestARefusalOfThePodIsTheCauseAndIsTriedAgain(t *testing.T) {
 
 func TestLimitsAreCompleteAndThoseOfThePodsBirth(t *testing.T) {
 	t.Parallel()
-	limits := func(command, longest string, output, artifact int64) *v1alpha1.Limits {
+	limits := func(command, longest string, output, artifact, logs int64) *v1alpha1.Limits {
 		return &v1alpha1.Limits{
 			CommandTimeout: ptr.To(v1alpha1.Duration(command)), MaxCommandTimeout: ptr.To(v1alpha1.Duration(longest)),
-			OutputBytes: &output, ArtifactBytes: &artifact,
+			OutputBytes: &output, ArtifactBytes: &artifact, LogBytes: &logs,
 		}
 	}
 	duration := func(text string) *v1alpha1.Duration { return ptr.To(v1alpha1.Duration(text)) }
 	for name, c := range map[string]struct{ template, want *v1alpha1.Limits }{
-		"silent":        {nil, limits("1m0s", "5m0s", 262144, 8388608)},
-		"short maximum": {&v1alpha1.Limits{MaxCommandTimeout: duration("10s")}, limits("10s", "10s", 262144, 8388608)},
-		"long default":  {&v1alpha1.Limits{CommandTimeout: duration("1h")}, limits("1h", "1h0m0s", 262144, 8388608)},
-		"all said":      {limits("1s", "2s", 1024, 1), limits("1s", "2s", 1024, 1)},
+		"silent":        {nil, limits("1m0s", "5m0s", 262144, 8388608, 1<<30)},
+		"short maximum": {&v1alpha1.Limits{MaxCommandTimeout: duration("10s")}, limits("10s", "10s", 262144, 8388608, 1<<30)},
+		"long default":  {&v1alpha1.Limits{CommandTimeout: duration("1h")}, limits("1h", "1h0m0s", 262144, 8388608, 1<<30)},
+		"all said":      {limits("1s", "2s", 1024, 1, 5), limits("1s", "2s", 1024, 1, 5)},
 	} {
-		if diff := cmp.Diff(c.want, effectiveLimits(c.template)); diff != "" {
+		template := aTemplate()
+		template.Spec.Limits = c.template
+		if diff := cmp.Diff(c.want, effectiveLimits(aSandbox().Obj(), template)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 
-	edited := builders.MakeTemplate("default", "team").Limits(v1alpha1.Limits{CommandTimeout: duration("7s")}).Lifecycle(time.Hour, 0).Obj()
+	edited := builders.MakeTemplate("default", "team").Limits(v1alpha1.Limits{CommandTimeout: duration("7s")}).Lifecycle(time.Hour, 0).BackgroundIsActivity().Obj()
 	old := with(1, born)
-	old.Limits = effectiveLimits(nil)
+	old.Limits = effectiveLimits(aSandbox().Obj(), aTemplate())
+	old.BackgroundIsActivity = ptr.To(false)
 	after, _ := settle(&Observation{Sandbox: aSandbox().Status(old).Obj(), Template: edited, Pod: aPod(1).Ready(born, "10.0.0.1").Obj()}, Outcome{})
 	if diff := cmp.Diff(old.Limits, after.Status.Limits); diff != "" {
 		t.Errorf("an edit of the template changed the limits of a live pod:\n%s", diff)
@@ -252,12 +256,68 @@ func TestLimitsAreCompleteAndThoseOfThePodsBirth(t *testing.T) {
 	if after.Status.ExpiresAt != nil {
 		t.Errorf("an edit of the template gave a live pod the end %s", after.Status.ExpiresAt)
 	}
+	if *after.Status.BackgroundIsActivity {
+		t.Error("an edit of the template changed what keeps a live session from being idle")
+	}
 	after, _ = settle(&Observation{Sandbox: aSandbox().Obj(), Template: edited}, Outcome{Created: aPod(1).Obj()})
 	if got := *after.Status.Limits.CommandTimeout; got != "7s" {
 		t.Errorf("the next pod has commandTimeout %s, want the edited 7s", got)
 	}
 	if at := after.Status.ExpiresAt; at == nil || !at.Time.Equal(born.Add(time.Hour)) {
 		t.Errorf("the next pod ends at %v, want an hour after creation", at)
+	}
+	if !*after.Status.BackgroundIsActivity {
+		t.Error("the next pod's session is idle while a background process runs, against the edited template")
+	}
+}
+
+func TestLogsNeverFillWhatEvictsThePod(t *testing.T) {
+	t.Parallel()
+	const gib = 1 << 30
+	for name, c := range map[string]struct {
+		asked     *int64
+		sizeLimit string // of the workspace
+		storage   string // of the session's container
+		want      int64
+	}{
+		"nothing bounds them":                        {want: gib},
+		"a large workspace":                          {sizeLimit: "4Gi", want: gib},
+		"one byte less than that":                    {sizeLimit: "4294967295", want: gib - 1},
+		"a quarter of the workspace":                 {sizeLimit: "400Mi", want: 100 << 20},
+		"a quarter of the container's disk":          {storage: "400Mi", want: 100 << 20},
+		"a quarter of the less":                      {sizeLimit: "800Mi", storage: "400Mi", want: 100 << 20},
+		"a quarter of the less, the other way round": {sizeLimit: "400Mi", storage: "800Mi", want: 100 << 20},
+		"a workspace too small for any":              {sizeLimit: "3", want: 1},
+		"a size limit of 0, which limits nothing":    {sizeLimit: "0", want: gib},
+		"as asked":                               {asked: ptr.To[int64](2 * gib), want: 2 * gib},
+		"as asked, half of the workspace":        {asked: ptr.To[int64](2 * gib), sizeLimit: "4Gi", want: 2 * gib},
+		"more than half of the container's disk": {asked: ptr.To[int64](gib + 1), storage: "2Gi", want: gib},
+	} {
+		template := builders.MakeTemplate("default", "team").Spec(func(s *v1alpha1.SandboxTemplateSpec) {
+			if c.sizeLimit != "" {
+				s.Workspace = &v1alpha1.Workspace{EmptyDir: &v1alpha1.EmptyDirWorkspace{SizeLimit: ptr.To(resource.MustParse(c.sizeLimit))}}
+			}
+		}).Session(func(session *corev1.Container) {
+			if c.storage != "" {
+				session.Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(c.storage)}
+			}
+		}).Limits(v1alpha1.Limits{LogBytes: c.asked}).Obj()
+		if got := *effectiveLimits(aSandbox().Obj(), template).LogBytes; got != c.want {
+			t.Errorf("%s: logs may take %d bytes, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestASandboxsOwnDiskLimitBoundsItsLogs(t *testing.T) {
+	t.Parallel()
+	template := builders.MakeTemplate("default", "team").Pod(func(p *corev1.PodTemplateSpec) {
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "sidecar", Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("100Mi")},
+		}})
+	}).Obj()
+	sandbox := aSandbox().Limit(corev1.ResourceEphemeralStorage, "300Mi").Obj()
+	if got := *effectiveLimits(sandbox, template).LogBytes; got != 100<<20 {
+		t.Errorf("logs may take %d bytes, want a quarter of what both containers may use", got)
 	}
 }
 

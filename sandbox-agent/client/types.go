@@ -39,6 +39,7 @@ const (
 	DefaultOutputBytes    = wire.DefaultOutputBytes
 	MaxOutputBytes        = wire.MaxOutputBytes
 	DefaultArtifactBytes  = wire.DefaultArtifactBytes
+	DefaultLogBytes       = wire.DefaultLogBytes
 	ArtifactLifetime      = wire.ArtifactLifetimeSecond // seconds
 	ShellBash             = wire.ShellBash
 	ShellSh               = wire.ShellSh

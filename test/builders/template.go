@@ -51,15 +51,28 @@ func (b *Template) network() *v1alpha1.Network {
 
 // Lifecycle sets defaults; zero leaves one out.
 func (b *Template) Lifecycle(maxLifetime, startDeadline time.Duration) *Template {
-	lifecycle := &v1alpha1.LifecycleDefaults{}
+	lifecycle := b.lifecycle()
+	lifecycle.MaxLifetime, lifecycle.StartDeadline = nil, nil
 	if maxLifetime > 0 {
 		lifecycle.MaxLifetime = ptr.To(v1alpha1.Duration(maxLifetime.String()))
 	}
 	if startDeadline > 0 {
 		lifecycle.StartDeadline = ptr.To(v1alpha1.Duration(startDeadline.String()))
 	}
-	b.object.Spec.Lifecycle = lifecycle
 	return b
+}
+
+// BackgroundIsActivity makes background processes keep a session from being idle.
+func (b *Template) BackgroundIsActivity() *Template {
+	b.lifecycle().BackgroundIsActivity = ptr.To(true)
+	return b
+}
+
+func (b *Template) lifecycle() *v1alpha1.LifecycleDefaults {
+	if b.object.Spec.Lifecycle == nil {
+		b.object.Spec.Lifecycle = &v1alpha1.LifecycleDefaults{}
+	}
+	return b.object.Spec.Lifecycle
 }
 
 // Limits sets spec.limits.

@@ -35,6 +35,8 @@ var _ = Describe("A SandboxTemplate", func() {
 		Entry("a lifecycle that says nothing", map[string]any{"lifecycle": map[string]any{}}, "at least 1 propert"),
 		Entry("a lifetime that is none", map[string]any{"lifecycle": map[string]any{"maxLifetime": "banana"}}, "must be a positive duration"),
 		Entry("a deadline that is none", map[string]any{"lifecycle": map[string]any{"startDeadline": "0s"}}, "must be a positive duration"),
+		Entry("background processes as activity", map[string]any{"lifecycle": map[string]any{"backgroundIsActivity": true}}, accepted),
+		Entry("background processes as activity, in other words", map[string]any{"lifecycle": map[string]any{"backgroundIsActivity": "yes"}}, "must be of type boolean"),
 		Entry("no egress", map[string]any{"network": map[string]any{"egress": "None"}}, accepted),
 		Entry("egress to the cluster's DNS", map[string]any{"network": map[string]any{"egress": "ClusterDNS"}}, accepted),
 		Entry("egress to the internet", map[string]any{"network": map[string]any{"egress": "Internet"}}, accepted),
@@ -57,6 +59,10 @@ var _ = Describe("A SandboxTemplate", func() {
 		Entry("no artifacts", limits("artifactBytes", int64(0)), "greater than or equal to 1"),
 		Entry("the largest artifacts", limits("artifactBytes", int64(1)<<40), accepted),
 		Entry("larger artifacts", limits("artifactBytes", int64(1)<<40+1), "less than or equal to 1099511627776"),
+		Entry("the smallest logs", limits("logBytes", int64(1)), accepted),
+		Entry("no logs", limits("logBytes", int64(0)), "greater than or equal to 1"),
+		Entry("the largest logs", limits("logBytes", int64(1)<<40), accepted),
+		Entry("larger logs", limits("logBytes", int64(1)<<40+1), "less than or equal to 1099511627776"),
 	)
 
 	It("lets nothing out where its network says nothing", func(ctx SpecContext) {

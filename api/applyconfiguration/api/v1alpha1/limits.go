@@ -28,8 +28,9 @@ type LimitsApplyConfiguration struct {
 	ArtifactBytes *int64 `json:"artifactBytes,omitempty"`
 	// logBytes is how much disk the logs of all commands take together: the whole
 	// of outputs that don't fit their results. Older logs make room for newer
-	// ones. Default 1073741824 (1 GiB), or less: a quarter of what the workspace
-	// may hold before the pod is evicted.
+	// ones. Default 1073741824 (1 GiB), but no more than a quarter of what the
+	// workspace may hold before the pod is evicted; a larger value is lowered to
+	// half of that. A sandbox's status.limits has what is in force.
 	LogBytes *int64 `json:"logBytes,omitempty"`
 }
 
