@@ -69,6 +69,13 @@ func (c *commands) close() {
 	c.closed = true
 }
 
+// count is how many are queued or running.
+func (c *commands) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.all)
+}
+
 func (c *commands) isClosed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,6 +16,7 @@ type route struct {
 	path    string
 	open    bool // served without a token
 	unbound bool // served before a session is bound
+	passive bool // no activity, and served always
 	methods methods
 }
 
@@ -54,8 +55,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Refusal {
 	if r.URL.RawQuery != "" || r.URL.ForceQuery {
 		return refuse(http.StatusBadRequest, wire.CodeBadRequest, "this route takes no query")
 	}
-	if !found.open && !found.unbound && !s.session.isBound() {
-		return refuse(http.StatusConflict, wire.CodeSessionRequired, "no session is bound: PUT "+wire.SessionPath+" first")
+	counted, refusal := s.admit(found)
+	if refusal != nil {
+		return refusal
+	}
+	if counted {
+		defer s.activity.end()
 	}
 	return handle(w, r, id)
 }

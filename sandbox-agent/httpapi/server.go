@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
@@ -23,6 +24,13 @@ type Gate interface {
 	Admit(r *http.Request) *Refusal
 }
 
+// Background knows the background processes.
+type Background interface {
+	// Activity is how many run, and when the last of those that ended did. It
+	// may be asked under a lock: it waits for nothing.
+	Activity() (running int, ended time.Time)
+}
+
 // Server serves one session.
 type Server struct {
 	shell     Shell
@@ -30,17 +38,21 @@ type Server struct {
 	gate      Gate
 	log       *slog.Logger
 
-	session  session
-	commands commands
-	routes   []route
+	session    session
+	commands   commands
+	activity   activity
+	background Background // nil: none
+	routes     []route
 }
 
 // New returns a server without a session.
 func New(sh Shell, artifacts *artifact.Store, gate Gate, log *slog.Logger) *Server {
-	s := &Server{shell: sh, artifacts: artifacts, gate: gate, log: log}
+	s := &Server{shell: sh, artifacts: artifacts, gate: gate, log: log, activity: activity{now: time.Now, since: time.Now()}}
 	s.routes = []route{
 		{path: wire.HealthPath, open: true, methods: methods{http.MethodGet: s.health}},
 		{path: wire.SessionPath, unbound: true, methods: methods{http.MethodPut: s.bind}},
+		{path: wire.ActivityPath, passive: true, methods: methods{http.MethodGet: s.active}},
+		{path: wire.QuiescePath, passive: true, methods: methods{http.MethodPost: s.quiesce}},
 		{path: wire.ExecPath, methods: methods{http.MethodPost: s.exec}},
 		{path: wire.ExecPath + "/", methods: methods{http.MethodDelete: s.cancel}},
 		{path: wire.ArtifactsPath, methods: methods{http.MethodPost: s.export}},

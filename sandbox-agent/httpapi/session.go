@@ -13,6 +13,8 @@ type session struct {
 	mu     sync.RWMutex
 	uid    string
 	limits wire.Limits
+	// backgroundIsActivity: a background process that runs counts.
+	backgroundIsActivity bool
 }
 
 func (s *session) isBound() bool {
@@ -25,6 +27,12 @@ func (s *session) current() wire.Limits {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.limits
+}
+
+func (s *session) backgroundCounts() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.backgroundIsActivity
 }
 
 // fits tells whether the agent is free for, or bound to, uid.
@@ -42,6 +50,7 @@ func (s *session) bind(to wire.Session) bool {
 		return false
 	}
 	s.uid, s.limits = to.UID, to.Limits.WithDefaults()
+	s.backgroundIsActivity = to.BackgroundIsActivity
 	return true
 }
 
@@ -63,6 +72,9 @@ func (s *Server) bind(w http.ResponseWriter, r *http.Request, _ string) *Refusal
 			return refuse(http.StatusInternalServerError, wire.CodeInternal, "the shell could not be started: "+err.Error())
 		}
 	}
+	if !s.session.isBound() {
+		s.activity.touch() // a session is not idle for longer than it exists
+	}
 	if !s.session.bind(to) {
 		return other
 	}
@@ -82,7 +94,7 @@ func checkSession(to wire.Session) *Refusal {
 	}
 	l := to.Limits
 	switch {
-	case l.CommandTimeoutDefault < 0 || l.CommandTimeoutMax < 0 || l.OutputBytes < 0 || l.ArtifactBytes < 0:
+	case l.CommandTimeoutDefault < 0 || l.CommandTimeoutMax < 0 || l.OutputBytes < 0 || l.ArtifactBytes < 0 || l.LogBytes < 0:
 		return badRequest("limits: a limit is negative")
 	case l.OutputBytes > wire.MaxOutputBytes:
 		return badRequest("limits.output_bytes: want at most 4 MiB")
