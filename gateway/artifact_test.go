@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -154,7 +155,13 @@ func TestNotFoundIsIndistinguishable(t *testing.T) {
 			"upper-case id":            {artifactOf + "s." + strings.ToUpper(artifactID), ""},
 			"two parts":                {"artifact://berth/s." + artifactID, ""},
 			"four parts":               {artifactOf + "s.x." + artifactID, ""},
-			"with a query":             {artifactOf + "s." + artifactID + "?offset=0", ""},
+			"an unknown parameter":     {artifactOf + "s." + artifactID + "?offset=0&x=1", ""},
+			"a parameter twice":        {artifactOf + "s." + artifactID + "?offset=0&offset=0", ""},
+			"parameters in disorder":   {artifactOf + "s." + artifactID + "?length=1&offset=0", ""},
+			"a negative offset":        {artifactOf + "s." + artifactID + "?offset=-1", ""},
+			"a length of nothing":      {artifactOf + "s." + artifactID + "?length=0", ""},
+			"an empty query":           {artifactOf + "s." + artifactID + "?", ""},
+			"a part of an unknown":     {artifactOf + "s." + strings.Repeat("1", 32) + "?offset=0&length=1", ""},
 			"another scheme":           {"file:///etc/passwd", ""},
 			"a control character":      {artifactOf + "s.\u0001" + artifactID, ""},
 			"a quotation mark":         {artifactOf + `s."` + artifactID, ""},
@@ -240,16 +247,83 @@ func TestReadWithoutPod(t *testing.T) {
 	}
 }
 
-// R36's bound: what is larger than 8 MiB is not read at once.
-func TestLargeArtifactIsNotReadAtOnce(t *testing.T) {
+// R36's bound: what is larger than 8 MiB is not read at once, and the error says
+// how to read it.
+func TestLargeArtifactIsReadInParts(t *testing.T) {
+	t.Parallel()
+	const most = 8 << 20
+	data := bytes.Repeat([]byte("0123456789abcdef"), most/16)
+	data = append(data, "xyz"...)
+	uri := artifactOf + "s." + artifactID
+	tooLarge := func(size int) string {
+		return fmt.Sprintf("artifact read failed: artifact is too large to be read at once: %d bytes, at most %d: read it in parts, beginning with %s?offset=0&length=%d", size, most, uri, most)
+	}
+	tests := map[string]struct {
+		query string
+		want  []byte
+		err   string
+	}{
+		"without a part":           {"", nil, tooLarge(len(data))},
+		"from the beginning":       {"?offset=0", nil, tooLarge(len(data))},
+		"one byte too many":        {fmt.Sprintf("?offset=0&length=%d", most+1), nil, tooLarge(most + 1)},
+		"the most":                 {fmt.Sprintf("?offset=0&length=%d", most), data[:most], ""},
+		"the most by length alone": {fmt.Sprintf("?length=%d", most), data[:most], ""},
+		"the rest":                 {fmt.Sprintf("?offset=%d", most), []byte("xyz"), ""},
+		"more than the rest":       {fmt.Sprintf("?offset=%d&length=%d", most, most+1), []byte("xyz"), ""},
+		"8 MiB from 3 on":          {"?offset=3", data[3:], ""},
+		"one byte":                 {"?offset=10&length=1", []byte("a"), ""},
+		"the last byte":            {fmt.Sprintf("?offset=%d", most+2), []byte("z"), ""},
+		"at the end":               {fmt.Sprintf("?offset=%d", most+3), nil, "artifact read failed: the offset is at or beyond the end"},
+		"beyond the end":           {"?offset=999999999999999999&length=999999999999999999", nil, "artifact read failed: the offset is at or beyond the end"},
+	}
+	forEachEra(t, func(t *testing.T, era string) {
+		l := newLive(t)
+		l.agent.artifacts[artifactID] = fakeArtifact{"f.log", "text/plain; charset=utf-8", data}
+		l.agent.session = &client.Session{}
+		c := l.connect(era, "alice", "")
+		for name, tc := range tests {
+			result, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri + tc.query})
+			if tc.err != "" {
+				var wire *jsonrpc.Error
+				if !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInternalError || wire.Message != tc.err {
+					t.Errorf("%s: error %v, want %q", name, err, tc.err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if got := result.Contents[0]; got.Text != string(tc.want) || got.URI != uri+tc.query || got.Blob != nil {
+				t.Errorf("%s: %d bytes of %s, want %d", name, len(got.Text), got.URI, len(tc.want))
+			}
+		}
+	})
+}
+
+// A part's bytes are exact: one that begins or ends within a character is a blob.
+func TestPartThatCutsACharacterIsABlob(t *testing.T) {
 	t.Parallel()
 	l := newLive(t)
-	l.agent.artifacts[artifactID] = fakeArtifact{"f", "application/octet-stream", make([]byte, 8<<20+1)}
+	l.agent.artifacts[artifactID] = fakeArtifact{"f.log", "text/plain", []byte("grüße")} // ü is at 2 and 3
 	l.agent.session = &client.Session{}
-	_, err := l.connect(eras[1], "alice", "").ReadResource(t.Context(), &mcp.ReadResourceParams{URI: artifactOf + "s." + artifactID})
-	want := "artifact read failed: artifact is too large to be read at once: 8388609 bytes, at most 8388608"
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want %q", err, want)
+	c := l.connect(eras[1], "alice", "")
+	for query, want := range map[string]struct{ text, blob string }{
+		"?offset=0&length=2": {"gr", ""},
+		"?offset=0&length=3": {"", "gr\xc3"},
+		"?offset=0&length=4": {"grü", ""},
+		"?offset=3&length=1": {"", "\xbc"},
+		"?offset=3":          {"", "\xbcße"},
+		"?offset=4":          {"ße", ""},
+	} {
+		result, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: artifactOf + "s." + artifactID + query})
+		if err != nil {
+			t.Errorf("%s: %v", query, err)
+			continue
+		}
+		if got := result.Contents[0]; got.Text != want.text || string(got.Blob) != want.blob {
+			t.Errorf("%s: text %q, blob %q; want %q, %q", query, got.Text, got.Blob, want.text, want.blob)
+		}
 	}
 }
 

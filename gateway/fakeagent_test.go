@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
@@ -111,7 +113,7 @@ func (a *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/artifacts":
 		a.export(w, r)
 	case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/artifacts/"):
-		a.read(w, strings.TrimPrefix(r.URL.Path, "/v1/artifacts/"))
+		a.read(w, r, strings.TrimPrefix(r.URL.Path, "/v1/artifacts/"))
 	default:
 		agentError(w, http.StatusNotFound, "not_found", "no such route")
 	}
@@ -162,7 +164,7 @@ func (a *fakeAgent) export(w http.ResponseWriter, r *http.Request) {
 	agentError(w, http.StatusNotFound, "not_found", "no such file")
 }
 
-func (a *fakeAgent) read(w http.ResponseWriter, id string) {
+func (a *fakeAgent) read(w http.ResponseWriter, r *http.Request, id string) {
 	a.mu.Lock()
 	f, ok := a.artifacts[id]
 	a.mu.Unlock()
@@ -173,8 +175,7 @@ func (a *fakeAgent) read(w http.ResponseWriter, id string) {
 	w.Header().Set("Content-Type", f.mimeType)
 	w.Header().Set("ETag", `"`+id+`"`)
 	w.Header().Set("Content-Disposition", `attachment; filename="`+f.name+`"`)
-	w.Header().Set("Content-Length", fmt.Sprint(len(f.data)))
-	w.Write(f.data)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.data))
 }
 
 // ran is the commands that were begun.

@@ -37,6 +37,9 @@ func TestTranscripts(t *testing.T) {
 		{"export-missing", "tools/call", `"name":"export_artifact","arguments":{"path":"nothing"}`},
 		{"unknown-tool", "tools/call", `"name":"fly","arguments":{}`},
 		{"read", "resources/read", `"uri":"` + uri + `"`},
+		{"read-part", "resources/read", `"uri":"` + uri + `?offset=1&length=3"`},
+		{"read-part-beyond", "resources/read", `"uri":"` + uri + `?offset=5"`},
+		{"read-part-malformed", "resources/read", `"uri":"` + uri + `?length=3&offset=1"`},
 		{"read-unknown", "resources/read", `"uri":"` + artifactOf + "s." + strings.Repeat("1", 32) + `"`},
 		{"unknown-method", "tools/fly", ``},
 	}

@@ -1,13 +1,16 @@
-// Package artifact names exported files to the outside.
+// Package artifact names exported files and commands' logs to the outside.
 //
-// An artifact's URI is artifact://berth/<token>, and the token is a handle, not a
-// secret and not a signature: the namespace and the session that hold the file,
-// and the 128 random bits by which that session's agent knows it. So any replica
-// can find it without a table, and who may read it is decided anew at each read.
+// An artifact's URI is artifact://berth/<token>, of a part of it
+// artifact://berth/<token>?offset=<bytes>&length=<bytes>. The token is a handle,
+// not a secret and not a signature: the namespace and the session that hold the
+// file, and the 128 random bits by which that session's agent knows it. So any
+// replica can find it without a table, and who may read it is decided anew at
+// each read.
 package artifact
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/berth-dev/berth/gateway/session"
@@ -16,7 +19,7 @@ import (
 // URIPrefix comes before the token in a URI; URITemplate is its RFC 6570 form.
 const (
 	URIPrefix   = "artifact://berth/"
-	URITemplate = URIPrefix + "{token}"
+	URITemplate = URIPrefix + "{token}{?offset,length}"
 )
 
 // idLength is the length of an agent's artifact id: 128 bits in lower-case hex.
@@ -53,13 +56,54 @@ func Parse(token string) (Handle, error) {
 	return Handle{Key: session.Key{Namespace: namespace, Name: name}, ID: id}, nil
 }
 
-// ParseURI reads a resource URI.
-func ParseURI(uri string) (Handle, error) {
-	token, ok := strings.CutPrefix(uri, URIPrefix)
+// Part is which bytes of an artifact a URI means. The zero value is all of them.
+type Part struct {
+	Offset int64
+	// Length is how many bytes at most; 0 is up to the end.
+	Length int64
+}
+
+// ParseURI reads a resource URI. It accepts exactly what URITemplate expands to:
+// offset before length, each at most once, in decimal without leading zeros, and
+// no length of 0.
+func ParseURI(uri string) (Handle, Part, error) {
+	rest, ok := strings.CutPrefix(uri, URIPrefix)
 	if !ok {
-		return Handle{}, errMalformed
+		return Handle{}, Part{}, errMalformed
 	}
-	return Parse(token)
+	token, query, asks := strings.Cut(rest, "?")
+	handle, err := Parse(token)
+	if err != nil {
+		return Handle{}, Part{}, err
+	}
+	part := Part{}
+	if asks {
+		part, err = parsePart(query)
+	}
+	if err != nil {
+		return Handle{}, Part{}, err
+	}
+	return handle, part, nil
+}
+
+// query is what follows the question mark. Numbers of 18 digits are far from
+// overflowing, and so is the sum of two.
+var query = regexp.MustCompile(`^(?:offset=(0|[1-9][0-9]{0,17}))?(&)?(?:length=([1-9][0-9]{0,17}))?$`)
+
+func parsePart(s string) (Part, error) {
+	m := query.FindStringSubmatch(s)
+	if m == nil || s == "" || (m[2] != "") != (m[1] != "" && m[3] != "") {
+		return Part{}, errMalformed
+	}
+	return Part{Offset: number(m[1]), Length: number(m[3])}, nil
+}
+
+// number reads digits; none are 0.
+func number(digits string) (n int64) {
+	for _, c := range []byte(digits) {
+		n = n*10 + int64(c-'0')
+	}
+	return n
 }
 
 // ValidID tells whether id has the form of an agent's artifact id.

@@ -1,6 +1,8 @@
 package artifact
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,9 +15,39 @@ func TestTokenRoundTrip(t *testing.T) {
 	t.Parallel()
 	label := "a" + strings.Repeat("-", 61) + "z"
 	h := Handle{session.Key{Namespace: label, Name: label}, id}
-	got, err := ParseURI(h.URI())
-	if err != nil || got != h {
-		t.Errorf("ParseURI(%q) = %+v, %v", h.URI(), got, err)
+	for query, want := range map[string]Part{
+		"":                              {},
+		"?offset=0":                     {},
+		"?offset=1":                     {Offset: 1},
+		"?length=1":                     {Length: 1},
+		"?offset=0&length=8388608":      {Length: 8 << 20},
+		"?offset=999999999999999999":    {Offset: 999999999999999999},
+		"?offset=20&length=10":          {Offset: 20, Length: 10},
+		"?length=999999999999999999":    {Length: 999999999999999999},
+		"?offset=100000000000&length=9": {Offset: 100000000000, Length: 9},
+	} {
+		got, part, err := ParseURI(h.URI() + query)
+		if err != nil || got != h || part != want {
+			t.Errorf("ParseURI(%q) = %+v, %+v, %v; want %+v", h.URI()+query, got, part, err, want)
+		}
+	}
+}
+
+// One URI for each part: what the template doesn't expand to is no artifact's.
+func TestMalformedParts(t *testing.T) {
+	t.Parallel()
+	for _, query := range []string{
+		"?", "?&", "?offset", "?offset=", "?length=", "?length=0", "?offset=-1", "?offset=+1", "?offset=01", "?offset=00",
+		"?offset=1.5", "?offset=1e3", "?offset=0x10", "?offset=1_000", "?offset= 1", "?offset=1 ", "?offset=%31", "?offset=\u0661",
+		"?offset=1000000000000000000", "?length=1000000000000000000", "?offset=9223372036854775808",
+		"?length=1&offset=1", "?offset=1&offset=1", "?length=1&length=1", "?offset=1&", "?&length=1", "?offset=1length=1",
+		"?offset=1&&length=1", "?offset=1&length=", "?offset=1&length=1&", "?offset=1&length=1&x=1", "?offset=1;length=1", "?x=1", "?x",
+		"?Offset=1", "?offset=1#", "#offset=1", "?offset=1\n", "??offset=1", "?offset=1?length=1", "&offset=1", "/?offset=1",
+	} {
+		uri := URIPrefix + "n.s." + id + query
+		if h, part, err := ParseURI(uri); err == nil {
+			t.Errorf("ParseURI(%q) = %+v, %+v, want an error", uri, h, part)
+		}
 	}
 }
 
@@ -31,8 +63,8 @@ func TestMalformedTokens(t *testing.T) {
 		}
 	}
 	for _, uri := range []string{"", id, "n.s." + id, "artifact://Berth/n.s." + id, "ARTIFACT://berth/n.s." + id, "artifact://berth/n.s." + id + "?x"} {
-		if h, err := ParseURI(uri); err == nil {
-			t.Errorf("ParseURI(%q) = %+v, want an error", uri, h)
+		if h, part, err := ParseURI(uri); err == nil {
+			t.Errorf("ParseURI(%q) = %+v, %+v, want an error", uri, h, part)
 		}
 	}
 }
@@ -56,13 +88,27 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A URI is parsed only if it is the URI of what it parses to.
+// A URI is parsed only if it is one of those of what it parses to.
 func FuzzParseURI(f *testing.F) {
 	f.Add(URIPrefix + "n.s." + id)
 	f.Add("artifact://berth//n.s." + id)
+	f.Add(URIPrefix + "n.s." + id + "?offset=0")
+	f.Add(URIPrefix + "n.s." + id + "?length=18")
+	f.Add(URIPrefix + "n.s." + id + "?offset=20&length=8388608")
+	f.Add(URIPrefix + "n.s." + id + "?length=1&offset=2")
 	f.Fuzz(func(t *testing.T, uri string) {
-		if h, err := ParseURI(uri); err == nil && h.URI() != uri {
-			t.Errorf("ParseURI(%q) writes %q", uri, h.URI())
+		h, p, err := ParseURI(uri)
+		if err != nil {
+			return
+		}
+		if p.Offset < 0 || p.Length < 0 || p.Offset+p.Length < 0 {
+			t.Errorf("ParseURI(%q) = %+v", uri, p)
+		}
+		written := []string{
+			"", fmt.Sprintf("?offset=%d", p.Offset), fmt.Sprintf("?length=%d", p.Length), fmt.Sprintf("?offset=%d&length=%d", p.Offset, p.Length),
+		}
+		if query, ok := strings.CutPrefix(uri, h.URI()); !ok || !slices.Contains(written, query) {
+			t.Errorf("ParseURI(%q) = %+v, %+v", uri, h, p)
 		}
 	})
 }

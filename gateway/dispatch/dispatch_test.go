@@ -151,7 +151,7 @@ func TestReadFromADribblingPodEnds(t *testing.T) {
 		const waited = 5 * time.Minute
 		admit := func(context.Context, int64) error { <-time.After(waited); return nil }
 		start := time.Now()
-		_, err := d.Read(t.Context(), session.Request{}, "id", 1<<20, admit)
+		_, err := d.Read(t.Context(), session.Request{}, "id", client.Span{}, 1<<20, admit)
 		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "no answer in time") || took != waited+bodyWait {
 			t.Errorf("error %v after %s, want no answer in time after %s", err, took, waited+bodyWait)
 		}

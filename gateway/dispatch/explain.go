@@ -61,6 +61,8 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		return err
 	case errors.Is(err, client.ErrNotFound) && errors.As(err, &refusal):
 		return &notFoundError{refusal}
+	case errors.Is(err, client.ErrRange):
+		return &AgentError{"the offset is at or beyond the end", err}
 	case errors.Is(err, errEnded):
 		return &AgentError{errEnded.Error(), err}
 	case errors.Is(err, errReplaced):

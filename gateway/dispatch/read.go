@@ -14,10 +14,11 @@ import (
 // ErrNoArtifact is an artifact that is unknown, expired or gone with its pod.
 var ErrNoArtifact = errors.New("artifact not found")
 
-// ErrLarge is an artifact that is too large to be read at once.
+// ErrLarge is an artifact, or a part of one, that is too large to be read at once.
 var ErrLarge = errors.New("artifact is too large to be read at once")
 
-// Content is an artifact's bytes, and what it was called at its export.
+// Content is an artifact's bytes, or some of them, and what it was called at its
+// export.
 type Content struct {
 	Name     string
 	MIMEType string
@@ -32,22 +33,22 @@ type Admit func(ctx context.Context, size int64) error
 // hostile, and others wait for that room.
 const bodyWait = time.Minute
 
-// Read returns an artifact of at most limit bytes.
-func (d *Dispatcher) Read(ctx context.Context, req session.Request, id string, limit int64, admit Admit) (*Content, error) {
+// Read returns what span says of an artifact or log: at most limit bytes.
+func (d *Dispatcher) Read(ctx context.Context, req session.Request, id string, span client.Span, limit int64, admit Admit) (*Content, error) {
 	var content *Content
 	_, err := d.call(ctx, req, func(ctx context.Context, rec *session.Record) (err error) {
-		content, err = d.read(ctx, rec, id, limit, admit)
+		content, err = d.read(ctx, rec, id, span, limit, admit)
 		return err
 	})
 	return content, err
 }
 
-func (d *Dispatcher) read(ctx context.Context, rec *session.Record, id string, limit int64, admit Admit) (*Content, error) {
+func (d *Dispatcher) read(ctx context.Context, rec *session.Record, id string, span client.Span, limit int64, admit Admit) (*Content, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// The budget is no bound here: a longer one is told apart from a bad answer,
 	// and its body is not read.
-	reading, err := d.agent.ReadArtifact(ctx, rec.Pod(), id, client.Span{}, 1<<62)
+	reading, err := d.agent.ReadArtifact(ctx, rec.Pod(), id, span, 1<<62)
 	if err != nil {
 		return nil, err
 	}

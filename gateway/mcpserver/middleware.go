@@ -104,7 +104,7 @@ func gate(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method %q is not supported", method)}
 		case methodReadResource:
 			if params, ok := req.GetParams().(*mcp.ReadResourceParams); ok {
-				if _, err := artifact.ParseURI(params.URI); err != nil {
+				if _, _, err := artifact.ParseURI(params.URI); err != nil {
 					audit.FromContext(ctx).Code = audit.CodeNotFound
 					return nil, notFound(req, params.URI)
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"mime"
 	"strings"
 	"unicode/utf8"
@@ -18,6 +19,7 @@ import (
 	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/gateway/splice"
+	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
 const (
@@ -30,7 +32,8 @@ const (
 	spliceAbove = 64 << 10
 )
 
-// readArtifact returns an artifact's bytes as they were at its export. It needs
+// readArtifact returns an artifact's bytes as they were at its export, or a
+// log's: all of them, or the part that the URI asks for. It needs
 // no X-Session-ID: the URI names the session, and the caller must own it. A
 // header that names another session makes it as unknown as a random URI is, and
 // so do expiry, a foreign owner, a missing right and a deleted session.
@@ -38,7 +41,7 @@ func (s *Server) readArtifact(ctx context.Context, req *mcp.ReadResourceRequest)
 	call := audit.FromContext(ctx)
 	call.Code = audit.CodeNotFound
 	uri := req.Params.URI
-	handle, err := artifact.ParseURI(uri)
+	handle, part, err := artifact.ParseURI(uri)
 	if err != nil {
 		return nil, notFound(req, uri)
 	}
@@ -54,8 +57,11 @@ func (s *Server) readArtifact(ctx context.Context, req *mcp.ReadResourceRequest)
 		}
 		return nil, unavailable(err)
 	}
-	content, err := s.Calls.Read(ctx, target, handle.ID, maxRead, s.reads.Admit)
+	content, err := s.Calls.Read(ctx, target, handle.ID, client.Span(part), maxRead, s.reads.Admit)
 	switch {
+	case errors.Is(err, dispatch.ErrLarge):
+		call.Code = audit.CodeInvalid
+		return nil, unavailable(fmt.Errorf("%w: read it in parts, beginning with %s?offset=0&length=%d", err, handle.URI(), maxRead))
 	case errors.Is(err, dispatch.ErrNoArtifact), errors.Is(err, session.ErrNotFound), errors.Is(err, session.ErrNotAvailable):
 		return nil, notFound(req, uri)
 	case err != nil:
@@ -73,8 +79,9 @@ func sameSession(req *mcp.ReadResourceRequest, handle artifact.Handle) bool {
 	return len(values) == 0 || len(values) == 1 && values[0] == handle.Name
 }
 
-// contents chooses text or blob. An empty file is an empty blob: an empty text
-// would be sent as neither.
+// contents chooses text or blob, for a part by what is in it: one whose border
+// cuts a character is a blob, so that its bytes are exact. An empty file is an
+// empty blob: an empty text would be sent as neither.
 func contents(ctx context.Context, uri string, c *dispatch.Content) *mcp.ResourceContents {
 	out := &mcp.ResourceContents{URI: uri, MIMEType: c.MIMEType}
 	isText := len(c.Data) > 0 && textual(c.MIMEType) && utf8.Valid(c.Data)

@@ -29,7 +29,7 @@ import (
 type Calls interface {
 	Exec(ctx context.Context, req session.Request, command dispatch.Command) (*client.ExecResult, error)
 	Export(ctx context.Context, req session.Request, path string) (a *client.Artifact, notice string, err error)
-	Read(ctx context.Context, req session.Request, id string, limit int64, admit dispatch.Admit) (*dispatch.Content, error)
+	Read(ctx context.Context, req session.Request, id string, span client.Span, limit int64, admit dispatch.Admit) (*dispatch.Content, error)
 }
 
 // Server holds what the tools need.
@@ -70,8 +70,8 @@ func (s *Server) Handler() http.Handler {
 	addTool(server, exportTool(), s.export)
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name:        "artifact",
-		Title:       "Exported file",
-		Description: "A file that export_artifact took out of a session's workspace.",
+		Title:       "Exported file or log",
+		Description: "A file that export_artifact took out of a session's workspace, or the log of a command whose output was cut. At most 8 MiB per read: offset and length, in bytes, give a part.",
 		URITemplate: artifact.URITemplate,
 	}, s.readArtifact)
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
