@@ -30,9 +30,13 @@ var (
 	ErrNotFound         = errors.New("not found")                        // 404
 	ErrOutsideWorkspace = errors.New("path is outside the workspace")    // 403
 	ErrNotRegular       = errors.New("not a regular file")               // 422
+	ErrNotRunning       = errors.New("the process has ended")            // 422
+	ErrInputClosed      = errors.New("the process takes no more input")  // 422
+	ErrIsJob            = errors.New("a job of the shell's own")         // 422: reach it through Exec
 	ErrTooLarge         = errors.New("larger than the limit")            // 413
 	ErrQueueFull        = errors.New("too many commands wait")           // 429
 	ErrTooManyArtifacts = errors.New("too many artifacts are held")      // 429
+	ErrTooManyProcesses = errors.New("too many processes run")           // 429
 	ErrNoShell          = errors.New("the image has no shell")           // 503
 	ErrDraining         = errors.New("agent is shutting down")           // 503
 	ErrNoSpace          = errors.New("no space left in the sandbox")     // 507
@@ -47,9 +51,13 @@ var errorOf = map[string]error{
 	wire.CodeNotFound:         ErrNotFound,
 	wire.CodeOutsideWorkspace: ErrOutsideWorkspace,
 	wire.CodeNotRegular:       ErrNotRegular,
+	wire.CodeNotRunning:       ErrNotRunning,
+	wire.CodeInputClosed:      ErrInputClosed,
+	wire.CodeIsJob:            ErrIsJob,
 	wire.CodeTooLarge:         ErrTooLarge,
 	wire.CodeQueueFull:        ErrQueueFull,
 	wire.CodeTooManyArtifacts: ErrTooManyArtifacts,
+	wire.CodeTooManyProcesses: ErrTooManyProcesses,
 	wire.CodeNoShell:          ErrNoShell,
 	wire.CodeDraining:         ErrDraining,
 	wire.CodeNoSpace:          ErrNoSpace,

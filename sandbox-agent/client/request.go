@@ -78,7 +78,8 @@ func (c *Client) request(ctx context.Context, pod Pod, method, path string, head
 	if err != nil {
 		return nil, err
 	}
-	compact, err := c.signer.Load().sign(pod, method, path)
+	signed, _, _ := strings.Cut(path, "?")
+	compact, err := c.signer.Load().sign(pod, method, signed)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,9 @@ const (
 	CodeUnsupportedMedia = "unsupported_media"  // 415
 	CodeQuiesced         = "quiesced"           // 410
 	CodeNotRegular       = "not_regular"        // 422
+	CodeNotRunning       = "not_running"        // 422: the process has ended
+	CodeInputClosed      = "input_closed"       // 422: the process takes no more input
+	CodeIsJob            = "is_job"             // 422: the shell's own, see KindJob
 	CodeQueueFull        = "queue_full"         // 429, with Retry-After
 	CodeTooManyArtifacts = "too_many_artifacts" // 429
 	CodeTooManyProcesses = "too_many_processes" // 429

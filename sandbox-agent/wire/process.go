@@ -16,6 +16,8 @@ const (
 	MaxOutputWait = 60
 	// MaxTerminal bounds rows and columns of a terminal.
 	MaxTerminal = 4096
+	// MaxProcessCommand is how many bytes of its command a Process shows.
+	MaxProcessCommand = 1 << 10
 )
 
 // Kinds of Process.
@@ -57,7 +59,7 @@ type Terminal struct {
 type Process struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
-	// Command is its beginning, at most 1 KiB.
+	// Command is its beginning, at most MaxProcessCommand bytes.
 	Command  string `json:"command"`
 	Terminal bool   `json:"terminal,omitempty"`
 	Running  bool   `json:"running"`
@@ -78,11 +80,13 @@ type ProcessList struct {
 
 // ProcessOutput is the answer of GET /v1/processes/{id}/output with the query
 // offset (bytes from the start; negative: from the end; default 0), limit
-// (bytes, DefaultOutputChunk) and wait (seconds to wait for output beyond
-// offset, or the end).
+// (bytes; 0 is DefaultOutputChunk, more than MaxOutputChunk is that) and wait
+// (seconds to wait for output beyond offset, or the end; more than
+// MaxOutputWait is that).
 type ProcessOutput struct {
 	// Output has invalid UTF-8 replaced by U+FFFD. It ends at the border of a
-	// character.
+	// character, and holds one at least when there is one: a limit may be
+	// exceeded by 3 bytes for that.
 	Output string `json:"output"`
 	// Offset is where Output begins: later than asked when older output is gone.
 	// NextOffset is where to go on.
@@ -109,7 +113,7 @@ type ProcessInputResult struct {
 }
 
 // ProcessSignal is the body of POST /v1/processes/{id}/signal. Signal goes to
-// the process's group, KILL to all that it started.
+// the process's group; KILL to all that it started, also when it has ended.
 type ProcessSignal struct {
 	// Signal is a name with or without SIG (TERM), or a number as text (15).
 	Signal string `json:"signal"`
@@ -135,3 +139,17 @@ type Activity struct {
 type Quiesce struct {
 	IdleMS int64 `json:"idle_ms"`
 }
+
+// Parameters of GET /v1/processes/{id}/output.
+const (
+	OutputOffset = "offset"
+	OutputLimit  = "limit"
+	OutputWait   = "wait"
+)
+
+// What follows /v1/processes/{id}.
+const (
+	ProcessOutputPath = "/output"
+	ProcessInputPath  = "/input"
+	ProcessSignalPath = "/signal"
+)
