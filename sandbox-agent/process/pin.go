@@ -29,6 +29,10 @@ func NewPin(pid int) (Pin, error) {
 	return Pin{PID: pid, handle: h}, err
 }
 
+// PinOf returns a pin of the process that has pid, by a pidfd that whoever started
+// it got of the kernel. The pin owns fd.
+func PinOf(pid, fd int) Pin { return Pin{PID: pid, fd: fd} }
+
 // Release lets go of the process.
 func (p *Pin) Release() {
 	if p.fd > 0 {
@@ -38,14 +42,17 @@ func (p *Pin) Release() {
 }
 
 // Kill sends KILL. A process that is gone is no error.
-func (p Pin) Kill() error {
+func (p Pin) Kill() error { return p.Signal(unix.SIGKILL) }
+
+// Signal sends sig. A process that is gone is no error.
+func (p Pin) Signal(sig unix.Signal) error {
 	switch {
 	case p.PID == 0:
 		return nil
 	case p.fd == 0:
-		return p.handle.Signal(unix.SIGKILL)
+		return p.handle.Signal(sig)
 	}
-	err := unix.PidfdSendSignal(p.fd, unix.SIGKILL, nil, 0)
+	err := unix.PidfdSendSignal(p.fd, sig, nil, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
 	}
@@ -78,6 +85,15 @@ func (p Pin) Ended(limit time.Duration) bool {
 			<-time.After(min(left, settle))
 		}
 	}
+}
+
+// SignalGroup sends sig to the process group that the process leads. It returns
+// ESRCH when the process is gone: the group's number may be another's then.
+func (p Pin) SignalGroup(sig unix.Signal) error {
+	if !p.exists() {
+		return unix.ESRCH
+	}
+	return unix.Kill(-p.PID, sig)
 }
 
 // exists tells whether the process is there, if only as a zombie.

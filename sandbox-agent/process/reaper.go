@@ -109,6 +109,15 @@ func (r *Reaper) Adopt(p Pin) (*Child, bool) {
 	return r.watch(p.PID), true
 }
 
+// Forget ends the watch over a child that another process has waited for.
+func (r *Reaper) Forget(c *Child) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.watched[c.PID] == c {
+		delete(r.watched, c.PID)
+	}
+}
+
 func (r *Reaper) watch(pid int) *Child {
 	c := &Child{PID: pid, exited: make(chan struct{})}
 	r.watched[pid] = c

@@ -65,12 +65,15 @@ func (s Scope) Victims(all []Stat) []Stat {
 const settle = time.Millisecond
 
 // Kill ends every process of the scope, ones that fork as fast as they can
-// too: all are stopped, round by round, until a scan finds nothing new; then
-// all are killed. It returns when they are gone, with ctx's error when one does
-// not go (in an uninterruptible wait), or with that of signalling one when only
-// such are left.
-func (s Scope) Kill(ctx context.Context) error {
-	if err := s.freeze(ctx); err != nil {
+// too. It returns when they are gone, with ctx's error when one does not go (in
+// an uninterruptible wait), or with that of signalling one when only such are
+// left.
+func (s Scope) Kill(ctx context.Context) error { return kill(ctx, s.Victims) }
+
+// kill ends what victims picks of all processes: they are stopped, round by
+// round, until a scan finds nothing new; then all are killed.
+func kill(ctx context.Context, victims func(all []Stat) []Stat) error {
+	if err := freeze(ctx, victims); err != nil {
 		return err
 	}
 	for {
@@ -79,7 +82,7 @@ func (s Scope) Kill(ctx context.Context) error {
 			return err
 		}
 		left, refused := 0, 0
-		for _, p := range s.Victims(all) {
+		for _, p := range victims(all) {
 			if p.Zombie() {
 				continue
 			}
@@ -99,9 +102,9 @@ func (s Scope) Kill(ctx context.Context) error {
 	}
 }
 
-// freeze stops the scope's processes until no new one appears. It gives up
-// after many rounds: killing is the better chance then.
-func (s Scope) freeze(ctx context.Context) error {
+// freeze stops the victims until no new one appears. It gives up after many
+// rounds: killing is the better chance then.
+func freeze(ctx context.Context, victims func(all []Stat) []Stat) error {
 	const rounds = 100
 	seen := map[Handle]bool{}
 	for range rounds {
@@ -113,7 +116,7 @@ func (s Scope) freeze(ctx context.Context) error {
 			return err
 		}
 		fresh := false
-		for _, p := range s.Victims(all) {
+		for _, p := range victims(all) {
 			h := Handle{p.PID, p.Start}
 			if seen[h] || p.Zombie() {
 				continue
