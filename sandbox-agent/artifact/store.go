@@ -27,7 +27,7 @@ const Lifetime = wire.ArtifactLifetimeSecond * time.Second
 type Store struct {
 	workspace string
 	root      *os.Root
-	spool     spool
+	spools    []string
 	clock     Clock
 
 	mu       sync.Mutex
@@ -56,7 +56,7 @@ func NewStore(workspace string, spools []string, clock Clock) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
-	return &Store{workspace: workspace, root: root, spool: spool{spools}, clock: clock, byID: map[string]*list.Element{}}, nil
+	return &Store{workspace: workspace, root: root, spools: spools, clock: clock, byID: map[string]*list.Element{}}, nil
 }
 
 // Take exports the file at path, of at most limit bytes.
@@ -91,7 +91,7 @@ func (s *Store) take(rel string, limit int64) (*item, error) {
 		return it, nil
 	}
 	defer f.Close()
-	it.file, it.Size, it.SHA256, err = s.spool.copy(f, min(limit, wire.CopiedArtifact))
+	it.file, it.Size, it.SHA256, err = copyOf(f, s.spools, min(limit, wire.CopiedArtifact))
 	return it, err
 }
 

@@ -168,9 +168,9 @@ func TestCloseWaitsForReaders(t *testing.T) {
 }
 
 func TestCopyIsExactlyLimited(t *testing.T) {
-	s := spool{[]string{t.TempDir()}}
+	dirs := []string{t.TempDir()}
 	for size, want := range map[int]error{9: nil, 10: nil, 11: ErrTooLarge} {
-		f, n, _, err := s.copy(bytes.NewReader(make([]byte, size)), 10)
+		f, n, _, err := copyOf(bytes.NewReader(make([]byte, size)), dirs, 10)
 		if !errors.Is(err, want) || err == nil && n != int64(size) {
 			t.Errorf("%d bytes: %d, %v", size, n, err)
 		}
@@ -180,23 +180,8 @@ func TestCopyIsExactlyLimited(t *testing.T) {
 	}
 }
 
-func TestCopyLeavesNoName(t *testing.T) {
-	dir := t.TempDir()
-	for name, create := range map[string]func() (*os.File, error){
-		"without a name":       spool{[]string{"/nowhere", dir}}.create,
-		"name removed at once": func() (*os.File, error) { return createUnlinked(dir) },
-	} {
-		f, err := create()
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		defer f.Close()
-		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
-			t.Errorf("%s: %v, %v", name, entries, err)
-		}
-	}
-	_, _, _, err := spool{[]string{"/proc"}}.copy(strings.NewReader("x"), 10)
-	if err == nil {
+func TestCopyNeedsAPlace(t *testing.T) {
+	if _, _, _, err := copyOf(strings.NewReader("x"), []string{"/proc"}, 10); err == nil {
 		t.Error("want an error where no file can be made")
 	}
 }
