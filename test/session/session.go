@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -97,6 +98,13 @@ var ErrTool = errors.New("the tool failed")
 func (s *Session) Bash(ctx context.Context, command string) (Result, error) {
 	var result Result
 	err := s.Call(ctx, "bash", map[string]any{"command": command}, &result)
+	return result, err
+}
+
+// BashWithin runs a command that may run for so long.
+func (s *Session) BashWithin(ctx context.Context, command string, timeout time.Duration) (Result, error) {
+	var result Result
+	err := s.Call(ctx, "bash", map[string]any{"command": command, "timeout": int(timeout.Seconds())}, &result)
 	return result, err
 }
 
