@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-dev/berth/sandbox-agent/install"
 	"github.com/berth-dev/berth/sandbox-agent/serve"
+	"github.com/berth-dev/berth/sandbox-agent/supervise"
 )
 
 // version is set by the build (-X main.version=...).
@@ -33,7 +34,7 @@ func root() *cobra.Command {
 			DisableDefaultCmd: true,
 		},
 	}
-	cmd.AddCommand(serveCommand(), installCommand(), versionCommand())
+	cmd.AddCommand(serveCommand(), superviseCommand(), installCommand(), versionCommand())
 	return cmd
 }
 
@@ -53,6 +54,17 @@ func serveCommand() *cobra.Command {
 	}
 	o.BindFlags(cmd.Flags())
 	return cmd
+}
+
+// superviseCommand is for the agent alone.
+func superviseCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "supervise",
+		Short:  "Start background processes for the agent",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return supervise.Run() },
+	}
 }
 
 func installCommand() *cobra.Command {

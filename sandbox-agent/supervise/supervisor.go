@@ -1,0 +1,116 @@
+package supervise
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/process"
+)
+
+// answerTime is how long the supervisor may take to begin, and to start a
+// process: much more than a fork, also on a machine under load.
+const answerTime = 10 * time.Second
+
+// ErrLost is returned when the supervisor was lost while it started a process:
+// that may run.
+var ErrLost = errors.New("the supervisor of background processes ended, or got stuck, while it started this one")
+
+// Supervisor starts processes by way of a supervisor, and a new one after
+// that has ended. It is safe for concurrent use.
+type Supervisor struct {
+	reaper *process.Reaper
+
+	mu   sync.Mutex // held while a process is started
+	link *link
+	pid  int // of link's, under pidMu: it is asked for while a process is started
+	pids sync.Mutex
+}
+
+// New returns a Supervisor that starts nothing yet.
+func New(r *process.Reaper) *Supervisor { return &Supervisor{reaper: r} }
+
+// PID is the supervisor's, or 0 when there is none.
+func (s *Supervisor) PID() int {
+	s.pids.Lock()
+	defer s.pids.Unlock()
+	return s.pid
+}
+
+// Start starts a program in dir with files as its descriptors from 0 up, in a
+// session of its own. No command may run meanwhile.
+func (s *Supervisor) Start(p Program, dir *os.File, files []*os.File) (*Process, error) {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxProgram || len(files) > maxFiles || len(files) == 0 {
+		return nil, fmt.Errorf("start %s: command and environment take %d bytes: too many", p.Path, len(data))
+	}
+	program, err := memory(data)
+	if err != nil {
+		return nil, err
+	}
+	defer program.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	fds := []int{int(program.Fd()), int(dir.Fd())}
+	for _, f := range files {
+		fds = append(fds, int(f.Fd()))
+	}
+	proc, err := s.link.start(ctx, fds)
+	if errors.Is(err, ErrLost) {
+		s.link.kill()
+	}
+	return proc, err
+}
+
+// ready starts a supervisor unless there is one.
+func (s *Supervisor) ready(ctx context.Context) error {
+	if s.link != nil && s.link.alive() {
+		return nil
+	}
+	l, err := begin(ctx, s.reaper)
+	if err != nil {
+		return fmt.Errorf("start the supervisor of background processes: %w", err)
+	}
+	s.link = l
+	s.pids.Lock()
+	defer s.pids.Unlock()
+	s.pid = l.child.PID
+	return nil
+}
+
+// Close lets the supervisor end. What it started falls to the agent.
+func (s *Supervisor) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != nil {
+		s.link.conn.Close()
+	}
+}
+
+// memory returns a memory file that holds data, to be read from its start.
+func memory(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memory file: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "program")
+	if _, err := f.WriteAt(data, 0); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("memory file: %w", err)
+	}
+	return f, nil
+}
