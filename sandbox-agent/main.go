@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,9 @@ func serveCommand() *cobra.Command {
 		Short: "Serve one session",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// A call passes from goroutine to goroutine, few of which ever run side by
+			// side: on a second processor each would have to be woken there first.
+			runtime.GOMAXPROCS(1)
 			code, err := serve.Run(o, os.Environ())
 			if err == nil && code != 0 {
 				os.Exit(code)
