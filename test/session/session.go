@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,6 +39,8 @@ type Target struct {
 // Session is an MCP client of one session.
 type Session struct {
 	*mcp.ClientSession
+	// told are the func(string) that take progress, by the token of their call.
+	told sync.Map
 }
 
 // Connect connects to the gateway. It makes no sandbox: the first call does.
@@ -48,12 +51,16 @@ func Connect(ctx context.Context, target Target) (*Session, error) {
 		MaxRetries:           -1,
 		DisableStandaloneSSE: true,
 	}
-	client := mcp.NewClient(&mcp.Implementation{Name: "berth-test", Version: "v1"}, nil)
+	s := &Session{}
+	client := mcp.NewClient(&mcp.Implementation{Name: "berth-test", Version: "v1"}, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, request *mcp.ProgressNotificationClientRequest) { s.tell(request.Params) },
+	})
 	connected, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: target.Protocol})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the gateway at %s: %w", transport.Endpoint, err)
 	}
-	return &Session{connected}, nil
+	s.ClientSession = connected
+	return s, nil
 }
 
 // newTransport gives a pool of connections of its own, so that closing one
@@ -83,11 +90,19 @@ func (h *headers) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // Result is what the tool bash gives.
 type Result struct {
-	Stdout   string `json:"stdout"`
-	Stderr   string `json:"stderr"`
-	ExitCode int    `json:"exit_code"`
-	TimedOut bool   `json:"timed_out"`
-	Notice   string `json:"notice"`
+	Stdout       string `json:"stdout"`
+	Stderr       string `json:"stderr"`
+	ExitCode     int    `json:"exit_code"`
+	TimedOut     bool   `json:"timed_out"`
+	Truncated    bool   `json:"truncated"`
+	OmittedBytes int64  `json:"omitted_bytes"`
+	// LogURI and StderrLogURI are where the whole of a stream is that Stdout or
+	// Stderr leaves bytes out of.
+	LogURI       string `json:"log_uri"`
+	StderrLogURI string `json:"stderr_log_uri"`
+	// ProcessID is that of a background process.
+	ProcessID string `json:"process_id"`
+	Notice    string `json:"notice"`
 }
 
 // ErrTool is a tool's failure that has no structured result: the call was not
@@ -126,7 +141,12 @@ func (s *Session) Export(ctx context.Context, path string) (Artifact, error) {
 
 // Call calls a tool and decodes its structured result into result.
 func (s *Session) Call(ctx context.Context, tool string, arguments, result any) error {
-	reply, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	return s.call(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments}, result)
+}
+
+func (s *Session) call(ctx context.Context, params *mcp.CallToolParams, result any) error {
+	tool := params.Name
+	reply, err := s.CallTool(ctx, params)
 	if err != nil {
 		return fmt.Errorf("call tool %s: %w", tool, err)
 	}
