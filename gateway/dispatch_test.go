@@ -211,7 +211,7 @@ func TestDepartingPodIsWaitedOut(t *testing.T) {
 	for name, answer := range map[string]struct {
 		status int
 		code   string
-	}{"gone": {410, "gone"}, "draining": {503, "draining"}} {
+	}{"gone": {410, "gone"}, "quiesced": {410, "quiesced"}, "draining": {503, "draining"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLive(t)
@@ -263,11 +263,12 @@ func TestRefusalsOfAnAgent(t *testing.T) {
 	tests := map[string]struct {
 		status        int
 		code, message string
+		advice        string
 	}{
-		"queue full": {429, "queue_full", "64 commands wait already"},
-		"too large":  {413, "too_large", "a command is at most 1 MiB"},
-		"no shell":   {503, "no_shell", "the image has no shell"},
-		"no space":   {507, "no_space", "the disk is full"},
+		"queue full": {429, "queue_full", "64 commands wait already", "; nothing was run: try again"},
+		"too large":  {413, "too_large", "a command is at most 1 MiB", ""},
+		"no shell":   {503, "no_shell", "the image has no shell", ""},
+		"no space":   {507, "no_space", "the disk is full", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -277,7 +278,7 @@ func TestRefusalsOfAnAgent(t *testing.T) {
 				agentError(w, tc.status, tc.code, tc.message)
 			}
 			result := bash(t, l.client(eras[1]), "x")
-			if got, want := text(t, result), "sandbox exec failed: "+tc.message; got != want || !result.IsError {
+			if got, want := text(t, result), "sandbox exec failed: "+tc.message+tc.advice; got != want || !result.IsError {
 				t.Errorf("text %q, want %q", got, want)
 			}
 			if n := len(l.agent.ran()); n != 1 {

@@ -42,7 +42,7 @@ type Command struct {
 // Exec runs a command in the session's shell.
 func (d *Dispatcher) Exec(ctx context.Context, req session.Request, command Command) (*client.ExecResult, error) {
 	var result *client.ExecResult
-	notice, err := d.call(ctx, req, func(ctx context.Context, rec *session.Record) (err error) {
+	notice, err := d.call(ctx, req, never, func(ctx context.Context, rec *session.Record) (err error) {
 		timeout := Timeout(command.Timeout, rec.Limits)
 		result, err = d.agent.Exec(ctx, rec.Pod(), client.ExecRequest{
 			Command:        command.Source,
@@ -62,7 +62,7 @@ func (d *Dispatcher) Exec(ctx context.Context, req session.Request, command Comm
 // session lost before this call.
 func (d *Dispatcher) Export(ctx context.Context, req session.Request, path string) (_ *client.Artifact, notice string, err error) {
 	var artifact *client.Artifact
-	notice, err = d.call(ctx, req, func(ctx context.Context, rec *session.Record) (err error) {
+	notice, err = d.call(ctx, req, never, func(ctx context.Context, rec *session.Record) (err error) {
 		artifact, err = d.agent.Export(ctx, rec.Pod(), path)
 		return err
 	})
@@ -74,7 +74,7 @@ func (d *Dispatcher) Export(ctx context.Context, req session.Request, path strin
 
 // withNotice adds what was lost to an error: a missing file is clearer then.
 func withNotice(err error, notice string) error {
-	if notice == "" {
+	if err == nil || notice == "" {
 		return err
 	}
 	return &AgentError{err.Error() + "; " + notice, err}

@@ -1,10 +1,18 @@
 // Package dispatch carries one call to the agent of one session's pod.
 //
 // It decides when a call may be repeated, and the rule is short: a command that
-// may have started is never sent again. So a call is repeated only if not one
-// byte of it left, or once for each answer that an agent gives before it runs
+// may have started is never sent again. So any call is repeated if not one byte
+// of it left, or once for each answer that an agent gives before it runs
 // anything: 401 (another pod has this address), 409 (a fresh agent that must be
 // told its session) and 410 or 503 draining (this pod takes no more).
+//
+// When the connection breaks, so that nobody knows whether the call arrived:
+//
+//	Exec, Export, Input, Signal   never: they may have had their effect
+//	Processes, Output             once: they have none
+//	Start                         once, in the same container alone: its agent
+//	                              knows the process by an id that the call carries
+//	Read                          never: its caller can
 package dispatch
 
 import (
@@ -24,6 +32,16 @@ type Agent interface {
 	Exec(ctx context.Context, pod client.Pod, request client.ExecRequest, commandTimeout time.Duration) (*client.ExecResult, error)
 	Export(ctx context.Context, pod client.Pod, path string) (*client.Artifact, error)
 	ReadArtifact(ctx context.Context, pod client.Pod, id string, span client.Span, budget int64) (*client.Reading, error)
+	Processes
+}
+
+// Processes is what dispatch needs of it for background processes.
+type Processes interface {
+	StartProcess(ctx context.Context, pod client.Pod, request client.ProcessRequest) (*client.Process, error)
+	Processes(ctx context.Context, pod client.Pod) (*client.ProcessList, error)
+	ProcessOutput(ctx context.Context, pod client.Pod, id string, q client.OutputQuery) (*client.ProcessOutput, error)
+	ProcessInput(ctx context.Context, pod client.Pod, id string, input client.ProcessInput) (*client.ProcessInputResult, error)
+	SignalProcess(ctx context.Context, pod client.Pod, id, signal string) error
 }
 
 // Sessions finds sessions.
@@ -67,43 +85,81 @@ const (
 // notice what its agent's end means, such as a container that restarts.
 const returnWait = 3 * time.Second
 
+// repeat says whether a call is sent once more whose connection broke.
+type repeat int
+
+const (
+	never repeat = iota
+	// harmless: the call has no effect.
+	harmless
+	// inPlace: the agent that got it knows it again.
+	inPlace
+)
+
 // attempt is one call under way: what it has been through.
 type attempt struct {
-	bound  bool
-	denied bool
-	moved  bool
-	unsent int
+	repeat repeat
+	// lost is the call's first connection that broke, if it was sent once more,
+	// and lostWith the session then.
+	lost     error
+	lostWith *session.Record
+	bound    bool
+	denied   bool
+	moved    bool
+	unsent   int
 	// notice says what was lost before this call, and is empty if nothing was.
 	notice string
 }
 
+// tied tells whether the call must not go but where it may have been before.
+func (a *attempt) tied() bool { return a.lost != nil && a.repeat == inPlace }
+
 // call resolves the session and runs send against its pod, repeating as far as
 // the package's rule allows.
-func (d *Dispatcher) call(ctx context.Context, req session.Request, send func(context.Context, *session.Record) error) (notice string, err error) {
-	var a attempt
+func (d *Dispatcher) call(ctx context.Context, req session.Request, repeat repeat, send func(context.Context, *session.Record) error) (notice string, err error) {
+	a := attempt{repeat: repeat}
 	for {
 		rec, err := d.sessions.Resolve(ctx, req)
-		if err != nil {
-			if ctx.Err() != nil {
-				err = cancelled(ctx, err)
+		if err == nil {
+			err = d.send(ctx, &a, rec, send)
+			if err == nil {
+				return a.notice, nil
 			}
+			if d.again(ctx, &a, &req, rec, err) {
+				continue
+			}
+		}
+		switch {
+		case a.tied() && ctx.Err() == nil:
+			return a.notice, d.lost(ctx, a.lostWith, a.lost)
+		case rec != nil:
+			return a.notice, d.explain(ctx, rec, err)
+		case ctx.Err() != nil:
+			return a.notice, cancelled(ctx, err)
+		default:
 			return a.notice, err
 		}
-		err = d.while(ctx, rec, send)
-		if errors.Is(err, client.ErrSessionRequired) && !a.bound {
-			a.bound = true
-			if err = d.agent.Bind(ctx, rec.Pod(), rec.Session()); err == nil {
-				a.notice = d.loss(rec)
-				err = d.while(ctx, rec, send)
-			}
-		}
-		if err == nil {
-			return a.notice, nil
-		}
-		if !d.again(ctx, &a, &req, rec, err) {
-			return a.notice, d.explain(ctx, rec, err)
-		}
 	}
+}
+
+// send runs send once, and once more if the agent must be told its session first.
+func (d *Dispatcher) send(ctx context.Context, a *attempt, rec *session.Record, send func(context.Context, *session.Record) error) error {
+	if a.tied() && (a.lostWith.PodUID != rec.PodUID || endedAnew(a.lostWith, rec)) {
+		return errElsewhere
+	}
+	err := d.while(ctx, rec, send)
+	if !errors.Is(err, client.ErrSessionRequired) || a.bound {
+		return err
+	}
+	if a.tied() {
+		return errElsewhere // a container that has begun anew knows nothing of the call
+	}
+	a.bound = true
+	if err = d.agent.Bind(ctx, rec.Pod(), rec.Session()); err != nil {
+		return err
+	}
+	a.notice = d.loss(rec)
+	return d.while(ctx, rec, send)
 }
 
 // again tells whether the call may be sent once more, and prepares for it.
@@ -134,6 +190,11 @@ func (d *Dispatcher) again(ctx context.Context, a *attempt, req *session.Request
 		// The first time the address may have been old. The second time it is
 		// what the API server says: worth another try only when that changes.
 		return a.unsent == 1 || (a.unsent == 2 && d.changes(ctx, rec, returnWait))
+	case a.repeat != never && a.lost == nil && broke(err):
+		d.observe(TroubleLost)
+		d.records.Suspect(rec)
+		a.lost, a.lostWith = err, rec
+		return true
 	default:
 		return false
 	}

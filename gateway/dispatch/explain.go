@@ -17,6 +17,8 @@ import (
 var (
 	errEnded    = errors.New("the session was deleted while the call ran")
 	errReplaced = errors.New("the session's pod was replaced while the call ran")
+	// errElsewhere: it can't be repeated, because who knows of it is gone.
+	errElsewhere = errors.New("the container that the call was sent to is gone")
 )
 
 // cancelled says why a call ended before its time.
@@ -73,7 +75,7 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		d.log.Warn("Agent refused the gateway's token", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "keyID", rec.KeyID, "error", err)
 		return &AgentError{"the sandbox's agent refused the gateway's token; nothing was run", err}
 	case errors.As(err, &refusal):
-		return &AgentError{refusal.Message, err}
+		return &AgentError{refusal.Message + advice(refusal), err}
 	case errors.Is(err, client.ErrNoKey):
 		d.log.Error("Signing key of a session's pod is missing", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
 		return &AgentError{"the gateway no longer has the signing key that the session's pod was made with; nothing was run: delete the session to start it afresh", err}
@@ -90,9 +92,46 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 	default:
 		d.observe(TroubleLost)
 		d.records.Suspect(rec)
-		d.log.Warn("Connection to agent was lost", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
-		return &AgentError{"the connection to the sandbox was lost; what was asked may have run" + d.cause(ctx, rec), err}
+		return d.lost(ctx, rec, err)
 	}
+}
+
+// advice ends the text of a refusal that doesn't last.
+func advice(refusal *client.Error) string {
+	switch {
+	case errors.Is(refusal, client.ErrQueueFull) && refusal.RetryAfter > 0:
+		return fmt.Sprintf("; nothing was run: try again in %s", refusal.RetryAfter)
+	case errors.Is(refusal, client.ErrQueueFull):
+		return "; nothing was run: try again"
+	case errors.Is(refusal, client.ErrTooManyProcesses):
+		return "; nothing was run: try again once one has ended"
+	default:
+		return ""
+	}
+}
+
+// lost is a call of which nobody knows how far it got.
+func (d *Dispatcher) lost(ctx context.Context, rec *session.Record, err error) error {
+	d.log.Warn("Connection to agent was lost", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
+	return &AgentError{"the connection to the sandbox was lost; what was asked may have run" + d.cause(ctx, rec), err}
+}
+
+// broke tells whether err is that of a connection, rather than an answer of the
+// agent, the end of the time for one, or a decision of this package.
+func broke(err error) bool {
+	var refusal *client.Error
+	if errors.As(err, &refusal) {
+		return false
+	}
+	for _, other := range []error{
+		client.ErrNotSent, client.ErrBadAnswer, client.ErrNotFound, context.DeadlineExceeded, context.Canceled,
+		errEnded, errReplaced, errElsewhere, room.ErrFull, ErrLarge,
+	} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return true
 }
 
 // cause waits a moment for the cluster to say what happened to rec's pod, and

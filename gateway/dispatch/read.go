@@ -36,7 +36,7 @@ const bodyWait = time.Minute
 // Read returns what span says of an artifact or log: at most limit bytes.
 func (d *Dispatcher) Read(ctx context.Context, req session.Request, id string, span client.Span, limit int64, admit Admit) (*Content, error) {
 	var content *Content
-	_, err := d.call(ctx, req, func(ctx context.Context, rec *session.Record) (err error) {
+	_, err := d.call(ctx, req, never, func(ctx context.Context, rec *session.Record) (err error) {
 		content, err = d.read(ctx, rec, id, span, limit, admit)
 		return err
 	})
