@@ -20,6 +20,10 @@ type (
 	ExecRequest = wire.ExecRequest
 	// ExecResult is what a command did.
 	ExecResult = wire.ExecResult
+	// ExecLog is where the whole of a command's output is.
+	ExecLog = wire.ExecLog
+	// LogFile is one stream of it.
+	LogFile = wire.LogFile
 	// Artifact is an exported file.
 	Artifact = wire.Artifact
 	// Health is how an agent is.
