@@ -28,6 +28,12 @@ func addTool[In any](server *mcp.Server, tool *mcp.Tool, handle func(context.Con
 	if err != nil {
 		panic(fmt.Sprintf("input schema of tool %s: %v", tool.Name, err)) // a constant of this package is wrong
 	}
+	// The SDK encodes it for each call, to look for headers in it.
+	encoded, err := encode(schema)
+	if err != nil {
+		panic(fmt.Sprintf("input schema of tool %s: %v", tool.Name, err))
+	}
+	tool.InputSchema = encoded
 	server.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in In
 		if err := arguments(resolved, req.Params.Arguments, &in); err != nil {
