@@ -81,24 +81,6 @@ func Scan() ([]Stat, error) {
 	return all, nil
 }
 
-// LastPID is the pid that was given out last in this PID namespace, or 0 where
-// the kernel's stand-in doesn't tell.
-func LastPID() int {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	fields := bytes.Fields(b)
-	if len(fields) != 5 {
-		return 0
-	}
-	pid, err := strconv.Atoi(string(fields[4]))
-	if err != nil {
-		return 0
-	}
-	return pid
-}
-
 // Now is the time as Stat.Start counts it.
 func Now() uint64 {
 	var ts unix.Timespec
