@@ -176,6 +176,12 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	l.agent.artifacts[strings.Repeat("cd", 16)] = fakeArtifact{"secret-path.txt", "text/plain", []byte("secret-bytes")}
 	c := l.client(eras[0])
 	bash(t, c, "echo secret-command")
+	process := inBackground(t, c, "serve secret-command")
+	call(t, c, "process_input", object{"process_id": process, "input": "secret-input"})
+	call(t, c, "process_output", object{"process_id": process})
+	call(t, c, "process_output", object{"process_id": "secret-process"})
+	call(t, c, "process_signal", object{"process_id": process, "signal": "secret-signal"})
+	call(t, c, "process_list", object{})
 	call(t, c, "export_artifact", map[string]any{"path": "secret-path.txt"})
 	call(t, c, "export_artifact", map[string]any{"path": "secret-path-missing"})
 	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "secret-tool-name"}); err == nil {
@@ -187,12 +193,12 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	l.do(http.MethodDelete, "/sessions/secret_id", "alice", nil, nil)
 	l.do(http.MethodGet, "/secret-route", "secret-token", nil, nil)
 	log := l.log.String()
-	for _, secret := range []string{"secret-", "secret_", strings.Repeat("cd", 16)} {
+	for _, secret := range []string{"secret-", "secret_", strings.Repeat("cd", 16), process} {
 		if i := strings.Index(log, secret); i >= 0 {
 			t.Errorf("the log holds %q: ...%s", secret, log[max(0, i-100):min(len(log), i+50)])
 		}
 	}
-	for _, want := range []string{`"caller":"alice"`, `"tool":"bash"`, `"tool":"export_artifact"`, `"session":"s"`, `"code":"ok"`, `"code":"not_found"`, `"status":401`} {
+	for _, want := range []string{`"caller":"alice"`, `"tool":"bash"`, `"tool":"export_artifact"`, `"tool":"process_output"`, `"tool":"process_input"`, `"tool":"process_signal"`, `"tool":"process_list"`, `"session":"s"`, `"code":"ok"`, `"code":"not_found"`, `"status":401`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %s", want)
 		}

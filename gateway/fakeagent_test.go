@@ -34,6 +34,7 @@ type fakeAgent struct {
 	session   *client.Session
 	artifacts map[string]fakeArtifact
 	commands  []client.ExecRequest
+	processes []*fakeProcess
 	requests  atomic.Int64
 	server    *httptest.Server
 }
@@ -110,6 +111,8 @@ func (a *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/exec":
 		a.run(w, r)
+	case r.URL.Path == "/v1/processes" || strings.HasPrefix(r.URL.Path, "/v1/processes/"):
+		a.process(w, r)
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/artifacts":
 		a.export(w, r)
 	case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/artifacts/"):

@@ -8,11 +8,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
 var update = flag.Bool("update", false, "write the golden transcripts anew")
@@ -33,6 +36,14 @@ func TestTranscripts(t *testing.T) {
 		{"bash", "tools/call", `"name":"bash","arguments":{"command":"echo hi"}`},
 		{"bash-invalid", "tools/call", `"name":"bash","arguments":{"command":"x","timeout":1.5}`},
 		{"bash-extra", "tools/call", `"name":"bash","arguments":{"command":"x","session":"other"}`},
+		{"bash-log", "tools/call", `"name":"bash","arguments":{"command":"seq 1000000"}`},
+		{"bash-background", "tools/call", `"name":"bash","arguments":{"command":"serve","background":true}`},
+		{"process-list", "tools/call", `"name":"process_list","arguments":{}`},
+		{"process-output", "tools/call", `"name":"process_output","arguments":{"process_id":"p-1","wait":1}`},
+		{"process-output-unknown", "tools/call", `"name":"process_output","arguments":{"process_id":"p-2"}`},
+		{"process-input", "tools/call", `"name":"process_input","arguments":{"process_id":"p-1","input":"hi\n"}`},
+		{"process-input-invalid", "tools/call", `"name":"process_input","arguments":{"process_id":"p-1"}`},
+		{"process-signal", "tools/call", `"name":"process_signal","arguments":{"process_id":"p-1","signal":"TERM"}`},
 		{"export", "tools/call", `"name":"export_artifact","arguments":{"path":"f.txt"}`},
 		{"export-missing", "tools/call", `"name":"export_artifact","arguments":{"path":"nothing"}`},
 		{"unknown-tool", "tools/call", `"name":"fly","arguments":{}`},
@@ -49,6 +60,10 @@ func TestTranscripts(t *testing.T) {
 				t.Parallel()
 				l := newLive(t)
 				l.agent.artifacts[artifactID] = fakeArtifact{"f.txt", "text/plain", []byte("hello")}
+				l.agent.processes = []*fakeProcess{{request: client.ProcessRequest{ID: "p-1", Command: "sh"}, output: "$ "}}
+				if x.name == "bash-log" {
+					l.agent.exec = logged
+				}
 				body := message(era, x.method, x.params)
 				resp, answer := l.do(http.MethodPost, "/mcp", "alice", strings.NewReader(body), func(r *http.Request) {
 					mcpHeaders(r, era)
@@ -63,6 +78,14 @@ func TestTranscripts(t *testing.T) {
 				compare(t, filepath.Join(era, x.name+".http"), transcript(body, resp, answer))
 			})
 		}
+	})
+}
+
+// logged answers a command with a result that has a log.
+func logged(w http.ResponseWriter, _ *http.Request, _ client.ExecRequest) {
+	agentJSON(w, client.ExecResult{
+		Stdout: "1\n[... 6888890 bytes omitted ...]\n1000000\n", Truncated: true, OmittedBytes: 6888890, DurationMS: 1, StdoutBytes: 6888896,
+		Log: &client.ExecLog{Stdout: &client.LogFile{ID: artifactID, Path: ".berth/logs/1.stdout", Size: 6888896, ExpiresIn: 3600}},
 	})
 }
 
@@ -120,6 +143,9 @@ func nameOf(params string) string {
 	return ""
 }
 
+// started is what a process that was started is told by, and what it took.
+var started = regexp.MustCompile(`duration_ms(\\?"):[0-9]+,\\?"process_id\\?":\\?"p-[0-9a-f]{16}\\?"`)
+
 // transcript writes an exchange down, without what differs from run to run.
 func transcript(sent string, resp *http.Response, answer string) []byte {
 	var b bytes.Buffer
@@ -129,7 +155,7 @@ func transcript(sent string, resp *http.Response, answer string) []byte {
 			fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(resp.Header[name], ", "))
 		}
 	}
-	fmt.Fprintf(&b, "\n%s", answer)
+	fmt.Fprintf(&b, "\n%s", started.ReplaceAllString(answer, "duration_ms${1}:1,${1}process_id${1}:${1}p-0123456789abcdef${1}"))
 	return b.Bytes()
 }
 

@@ -54,7 +54,7 @@ func (d *Dispatcher) Exec(ctx context.Context, req session.Request, command Comm
 	if err != nil {
 		return nil, withNotice(err, notice)
 	}
-	result.Notice = joinNotices(notice, result.Notice)
+	result.Notice = JoinNotices(notice, result.Notice)
 	return result, nil
 }
 
@@ -80,9 +80,9 @@ func withNotice(err error, notice string) error {
 	return &AgentError{err.Error() + "; " + notice, err}
 }
 
-// joinNotices keeps the gateway's notice, about the pod, before the agent's,
+// JoinNotices keeps the gateway's notice, about the pod, before the agent's,
 // about the shell.
-func joinNotices(pod, shell string) string {
+func JoinNotices(pod, shell string) string {
 	if pod == "" || shell == "" {
 		return pod + shell
 	}

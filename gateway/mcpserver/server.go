@@ -1,4 +1,5 @@
-// Package mcpserver is what an agent sees of the gateway: the tools bash and
+// Package mcpserver is what an agent sees of the gateway: the tools bash,
+// process_output, process_input, process_signal, process_list and
 // export_artifact, and the resources artifact://berth/{token}.
 //
 // The server is stateless and one for all: what a call needs comes with it, and
@@ -28,6 +29,11 @@ import (
 // Calls reaches the sessions' agents.
 type Calls interface {
 	Exec(ctx context.Context, req session.Request, command dispatch.Command) (*client.ExecResult, error)
+	Start(ctx context.Context, req session.Request, process client.ProcessRequest) (p *client.Process, notice string, err error)
+	Processes(ctx context.Context, req session.Request) (all []client.Process, notice string, err error)
+	Output(ctx context.Context, req session.Request, id string, q client.OutputQuery) (o *client.ProcessOutput, notice string, err error)
+	Input(ctx context.Context, req session.Request, id string, input client.ProcessInput) (written int, notice string, err error)
+	Signal(ctx context.Context, req session.Request, id, signal string) (notice string, err error)
 	Export(ctx context.Context, req session.Request, path string) (a *client.Artifact, notice string, err error)
 	Read(ctx context.Context, req session.Request, id string, span client.Span, limit int64, admit dispatch.Admit) (*dispatch.Content, error)
 }
@@ -48,6 +54,7 @@ type Server struct {
 
 const instructions = `Each session is a sandbox of its own with a persistent shell. ` +
 	`bash runs a command in it: variables, working directory and files stay for the next call. ` +
+	`With background it starts a process that runs on: process_output reads what it writes, process_input writes to it, process_signal ends it, process_list shows all. ` +
 	`export_artifact hands a file of /workspace over as a resource that can be read for 5 minutes.`
 
 // Handler returns the server of both protocol eras, for one URL.
@@ -67,6 +74,10 @@ func (s *Server) Handler() http.Handler {
 		})
 	server.AddReceivingMiddleware(s.recoverPanic, follow, s.record, gate)
 	addTool(server, bashTool(), s.bash)
+	addTool(server, processOutputTool(), s.processOutput)
+	addTool(server, processInputTool(), s.processInput)
+	addTool(server, processSignalTool(), s.processSignal)
+	addTool(server, processListTool(), s.processList)
 	addTool(server, exportTool(), s.export)
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name:        "artifact",

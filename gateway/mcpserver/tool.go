@@ -18,6 +18,9 @@ import (
 	"github.com/berth-dev/berth/gateway/session"
 )
 
+// invalidArguments begins the text of a call that was refused before it began.
+const invalidArguments = "invalid arguments: "
+
 // addTool registers a tool whose arguments are validated against its schema
 // before handle sees them. The SDK's own generic helper does that too, and also
 // decodes, validates and encodes each result again, which for megabytes of
@@ -37,7 +40,7 @@ func addTool[In any](server *mcp.Server, tool *mcp.Tool, handle func(context.Con
 	server.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in In
 		if err := arguments(resolved, req.Params.Arguments, &in); err != nil {
-			return failure("invalid arguments: " + err.Error()), nil
+			return failure(invalidArguments + err.Error()), nil
 		}
 		result, err := handle(ctx, req, in)
 		if err != nil {
