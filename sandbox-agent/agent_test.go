@@ -72,8 +72,9 @@ type agentOptions struct {
 	sandboxed []client.EnvVar // the session's environment
 	environ   []string        // the container's
 	args      []string
-	root      string // chroot into it: an image with nothing in it
-	shipped   bool   // the program as it is shipped, not the test binary
+	root      string   // chroot into it: an image with nothing in it
+	shipped   bool     // the program as it is shipped, not the test binary
+	cgroups   []string // directories of the control groups that it starts in
 }
 
 // startAgent starts an agent with a session bound and stops it with the test.
@@ -123,6 +124,7 @@ func newAgent(t testing.TB, o agentOptions) *agent {
 	} else {
 		initproc.Isolate(cmd)
 	}
+	enterCgroups(cmd, o.cgroups)
 	address := a.start(t, cmd)
 	a.url = "http://" + address.String()
 	a.client = client.New(signer, client.Options{Port: int(address.Port()), AllowLoopback: true})

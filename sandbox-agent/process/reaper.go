@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -93,9 +94,24 @@ func (r *Reaper) Start(path string, argv []string, attr *syscall.ProcAttr) (*Chi
 	defer r.mu.Unlock()
 	pid, err := syscall.ForkExec(path, argv, attr)
 	if err != nil {
+		if errors.Is(err, unix.EAGAIN) {
+			err = fmt.Errorf("the limit of processes is reached: %w", err)
+		}
 		return nil, fmt.Errorf("start %s: %w", path, err)
 	}
 	return r.watch(pid), nil
+}
+
+// Full tells whether processes can't be made at present, as far as one that
+// comes and goes can tell.
+func (r *Reaper) Full() bool {
+	const looks = 4 // in a table that is filled again and again
+	for range looks {
+		if _, err := r.Start("/proc/self/no-such-program", nil, &syscall.ProcAttr{}); errors.Is(err, unix.EAGAIN) {
+			return true
+		}
+	}
+	return false
 }
 
 // Adopt watches an orphan that fell, or is about to fall, to this process. It

@@ -3,7 +3,6 @@ package process
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 
@@ -15,9 +14,9 @@ const TicksPerSecond = 100
 
 // Stat is what /proc/PID/stat says of one process.
 type Stat struct {
-	PID, Parent int
-	State       byte   // R, S, D, T, Z, ...
-	Start       uint64 // ticks since boot
+	PID, Parent, Group int
+	State              byte   // R, S, D, T, Z, ...
+	Start              uint64 // ticks since boot
 }
 
 // Zombie tells whether the process has ended.
@@ -37,10 +36,11 @@ func ParseStat(b []byte) (Stat, error) {
 	if len(fields) < 20 || len(fields[0]) != 1 {
 		return s, errStat
 	}
-	var errs [3]error
+	var errs [4]error
 	s.State = fields[0][0]
 	s.PID, errs[0] = strconv.Atoi(string(bytes.TrimSpace(b[:open])))
 	s.Parent, errs[1] = strconv.Atoi(string(fields[1]))
+	s.Group, errs[3] = strconv.Atoi(string(fields[2]))
 	s.Start, errs[2] = strconv.ParseUint(string(fields[19]), 10, 64)
 	if errors.Join(errs[:]...) != nil {
 		return s, errStat
@@ -48,16 +48,28 @@ func ParseStat(b []byte) (Stat, error) {
 	return s, nil
 }
 
+// maxStat is longer than any /proc/PID/stat.
+const maxStat = 4096
+
 func readStat(pid int) (Stat, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return readStatAt(unix.AT_FDCWD, "/proc/"+strconv.Itoa(pid)+"/stat", make([]byte, maxStat))
+}
+
+func readStatAt(dir int, path string, buffer []byte) (Stat, error) {
+	fd, err := unix.Openat(dir, path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return Stat{}, err
 	}
-	return ParseStat(b)
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, buffer)
+	if err != nil {
+		return Stat{}, err
+	}
+	return ParseStat(buffer[:n])
 }
 
 // Scan lists the processes of this PID namespace. Those that end meanwhile may
-// be missing.
+// be missing, and those that begin.
 func Scan() ([]Stat, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -68,14 +80,25 @@ func Scan() ([]Stat, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Stat
+	fd, buffer := int(dir.Fd()), make([]byte, maxStat)
+	all := make([]Stat, 0, len(names))
+	listed := make(map[int]bool, len(names))
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
+		if name[0] < '0' || name[0] > '9' {
 			continue
 		}
-		if s, err := readStat(pid); err == nil {
+		if s, err := readStatAt(fd, name+"/stat", buffer); err == nil {
 			all = append(all, s)
+			listed[s.PID] = true
+		}
+	}
+	for i, s := range all {
+		if s.Parent == 0 || listed[s.Parent] {
+			continue
+		}
+		// Its parent has ended meanwhile: it has another now.
+		if now, err := readStatAt(fd, strconv.Itoa(s.PID)+"/stat", buffer); err == nil && now.Start == s.Start {
+			all[i] = now
 		}
 	}
 	return all, nil

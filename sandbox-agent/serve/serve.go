@@ -61,6 +61,7 @@ func run(o Options, environ []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	initproc.ReserveThreads()
 	limits, err := initproc.ReadLimits()
 	if err != nil {
 		return 0, err

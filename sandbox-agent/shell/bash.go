@@ -2,11 +2,14 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/sandbox-agent/process"
 )
@@ -24,7 +27,8 @@ type bash struct {
 	notice  string        // for the next result
 	status  int           // $? for the next command
 
-	fallBacks int // commands in a row after which the shell failed
+	tick      uint64 // when the last command began
+	fallBacks int    // commands in a row after which the shell failed
 }
 
 func newBash(config Config, path string) *bash {
@@ -38,7 +42,11 @@ func newBash(config Config, path string) *bash {
 
 // start begins a new life and waits until it is ready.
 func (b *bash) start() {
-	b.life, b.failure = begin(b.config.Reaper, b.path, b.config.Dir, slices.Concat(b.config.Environ, b.env))
+	environ := slices.Concat(b.config.Environ, b.env)
+	b.life, b.failure = begin(b.config.Reaper, b.path, b.config.Dir, environ)
+	if errors.Is(b.failure, unix.EAGAIN) && b.room(nil).make() {
+		b.life, b.failure = begin(b.config.Reaper, b.path, b.config.Dir, environ)
+	}
 	if b.failure == nil {
 		b.settle(nil)
 	}
@@ -92,6 +100,7 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 	l.stdout.keep(c.OutputBytes)
 	l.stderr.keep(c.OutputBytes)
 	began, tick := time.Now(), process.Now()
+	b.tick = tick
 	if err := l.send(words(in, b.status, hint, c)); err != nil {
 		return Result{}, fmt.Errorf("hand the command to the shell: %w", err)
 	}
@@ -138,6 +147,7 @@ func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Re
 	quick := min(pumpDelay, c.Timeout)
 	timer := time.NewTimer(quick)
 	defer timer.Stop()
+	var stuck <-chan time.Time
 	for pumped := false; ; {
 		select {
 		case rec := <-l.records:
@@ -163,11 +173,14 @@ func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Re
 				l.stdout.pump()
 				l.stderr.pump()
 				timer.Reset(c.Timeout - quick)
+				stuck = time.After(stuckTime)
 				continue
 			}
 			r.ExitCode, r.TimedOut = killed, true
 			b.kill(l, tick)
 			return r, nil, true
+		case <-stuck:
+			b.makeRoom(l)
 		case <-ctx.Done():
 			r.ExitCode = killed
 			b.kill(l, tick)

@@ -71,6 +71,9 @@ func (b *bash) prepare(l *life, pending *record) error {
 	forked := false
 	timer := time.NewTimer(settleTime)
 	defer timer.Stop()
+	stuck := time.NewTicker(stuckTime)
+	defer stuck.Stop()
+	room := b.room(l)
 	for {
 		var rec record
 		if pending != nil {
@@ -81,6 +84,11 @@ func (b *bash) prepare(l *life, pending *record) error {
 			case rec, ok = <-l.records:
 			case <-l.main.Exited():
 			case <-timer.C:
+			case <-stuck.C:
+				if !forked && room.make() {
+					timer.Reset(settleTime)
+				}
+				continue
 			}
 			if !ok {
 				b.keepOne(l, next)

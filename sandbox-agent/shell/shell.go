@@ -24,6 +24,16 @@ type Config struct {
 	// RestoreLimits undoes what a command has done to the agent's own resource
 	// limits: without open files no shell can be made ready for the next one.
 	RestoreLimits func() error
+	// Supervisor is the pid of what keeps background processes, which are no
+	// command's; 0 is none. It waits for nothing. It may be nil.
+	Supervisor func() int
+}
+
+func (c Config) supervisor() int {
+	if c.Supervisor == nil {
+		return 0
+	}
+	return c.Supervisor()
 }
 
 // Shell is the session's shell. It is safe for concurrent use.

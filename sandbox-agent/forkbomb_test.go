@@ -1,0 +1,45 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/sandbox-agent/client"
+)
+
+// R25: a command may fill the process table. The agent lives on, health answers,
+// and the next call works.
+func TestForkBomb(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]string{
+		"in the background": `:(){ :|:& };:`,
+		"in the foreground": `:(){ :|:; };:`,
+		"of sleepers":       `while :; do sleep 777 & done`,
+		"of detached":       `while :; do setsid -f sleep 777; done`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := newCgroup(t, "pids", map[string]string{"pids.max": "120"})
+			a := startAgent(t, agentOptions{cgroups: []string{dir}, shipped: true})
+			a.output(t, "x=kept; cd /usr")
+			// Its result is its own affair; that there is one is not.
+			r := a.exec(t, client.ExecRequest{Command: command, Timeout: 2})
+			if limit := int64(7000); r.DurationMS > limit {
+				t.Errorf("the bomb took %d ms, want at most %d", r.DurationMS, limit)
+			}
+			for i := range 5 {
+				began := time.Now()
+				if _, err := a.client.Health(t.Context(), a.pod); err != nil {
+					t.Fatalf("health: %v\n%s", err, a.log)
+				}
+				if d := time.Since(began); d > time.Second { // 100 ms on a machine that does nothing else
+					t.Errorf("health took %v", d)
+				}
+				r := a.run(t, `echo $x $PWD; ls -d /`)
+				if r.Stdout != "kept /usr\n/\n" || r.ExitCode != 0 {
+					t.Errorf("call %d after the bomb: %+v", i, *r)
+				}
+			}
+		})
+	}
+}
