@@ -103,7 +103,6 @@ type attempt struct {
 	// and lostWith the session then.
 	lost     error
 	lostWith *session.Record
-	bound    bool
 	denied   bool
 	moved    bool
 	unsent   int
@@ -148,13 +147,12 @@ func (d *Dispatcher) send(ctx context.Context, a *attempt, rec *session.Record, 
 		return errElsewhere
 	}
 	err := d.while(ctx, rec, send)
-	if !errors.Is(err, client.ErrSessionRequired) || a.bound {
+	if !errors.Is(err, client.ErrSessionRequired) {
 		return err
 	}
 	if a.tied() {
 		return errElsewhere // a container that has begun anew knows nothing of the call
 	}
-	a.bound = true
 	if err = d.agent.Bind(ctx, rec.Pod(), rec.Session()); err != nil {
 		return err
 	}

@@ -122,6 +122,8 @@ func TestWhatIsSentAgain(t *testing.T) {
 		"command, broken":                {exec, answers{breaks}, []string{"exec p1"}, mayHaveRun},
 		"command, quiesced":              {exec, answers{moving(quiesced), fine}, []string{"exec p1", "exec p2"}, ""},
 		"command, fresh agent":           {exec, answers{fresh, fine}, []string{"exec p1", "bind p1", "exec p1"}, ""},
+		"command, moved to a fresh one":  {exec, answers{fresh, moving(quiesced), fresh, fine}, []string{"exec p1", "bind p1", "exec p1", "exec p2", "bind p2", "exec p2"}, ""},
+		"command, never bound":           {exec, answers{fresh, fresh}, []string{"exec p1", "bind p1", "exec p1"}, "bind"},
 		"command, queue full":            {exec, answers{full}, []string{"exec p1"}, "64 wait; nothing was run: try again"},
 		"input, broken":                  {input, answers{breaks}, []string{"input p1"}, mayHaveRun},
 		"signal, broken":                 {signal, answers{breaks}, []string{"signal p1"}, mayHaveRun},

@@ -55,9 +55,9 @@ type streamWriter struct {
 	closed bool
 	// committed: the headers have left.
 	committed bool
-	// kept: they have left by the timer, as those of a stream, before the handler
-	// chose.
-	kept bool
+	// streaming: they have left as those of a stream, by the timer before the
+	// handler chose, or with the handler's first event.
+	streaming bool
 	// framing: the handler has since chosen another status, so what it writes is
 	// a bare JSON-RPC message. It must become an event of the stream.
 	framing bool
@@ -77,7 +77,7 @@ func (s *streamWriter) beat() {
 		return
 	}
 	if !s.committed {
-		s.committed, s.kept = true, true
+		s.committed, s.streaming = true, true
 		h := s.w.Header()
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("Cache-Control", "no-cache, no-transform")
@@ -108,7 +108,7 @@ func (s *streamWriter) WriteHeader(status int) {
 }
 
 func (s *streamWriter) writeHeader(status int) {
-	if s.kept && status != http.StatusOK {
+	if s.streaming && status != http.StatusOK {
 		s.framing = true
 	}
 	if s.committed {
@@ -119,7 +119,8 @@ func (s *streamWriter) writeHeader(status int) {
 	for k, v := range s.header {
 		h[k] = v
 	}
-	if h.Get("Content-Type") == "text/event-stream" {
+	if h.Get("Content-Type") == "text/event-stream" && status == http.StatusOK {
+		s.streaming = true
 		h.Set("X-Accel-Buffering", "no")
 	}
 	s.w.WriteHeader(status)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,4 +75,47 @@ func TestSlowReaderIsGivenUp(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Trap: an error that has an HTTP status of its own corrupts a stream that has
+// begun. It must come as an event, whoever began the stream.
+func TestErrorAfterAnEventIsAnEvent(t *testing.T) {
+	t.Parallel()
+	keep := KeepAlive{Flush: time.Hour, Interval: time.Hour, WriteTimeout: time.Minute}
+	answer := httptest.NewRecorder()
+	keep.wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, s := range []string{"event: message\ndata: {}\n\n", "event: message\ndata: []\n\n"} {
+			if _, err := io.WriteString(w, s); err != nil {
+				t.Error(err)
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		if _, err := io.WriteString(w, "{\"error\":\n1}"); err != nil {
+			t.Error(err)
+		}
+	})).ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/mcp", nil))
+	want := "event: message\ndata: {}\n\nevent: message\ndata: []\n\nevent: message\ndata: {\"error\": 1}\n\n"
+	if got := answer.Body.String(); got != want || answer.Code != http.StatusOK {
+		t.Errorf("status %d, body %q, want %q", answer.Code, got, want)
+	}
+}
+
+// An answer that never was a stream keeps its status and its body.
+func TestErrorInPlaceOfAStreamIsPlain(t *testing.T) {
+	t.Parallel()
+	keep := KeepAlive{Flush: time.Hour, Interval: time.Hour, WriteTimeout: time.Minute}
+	answer := httptest.NewRecorder()
+	keep.wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		if _, err := io.WriteString(w, "{}"); err != nil {
+			t.Error(err)
+		}
+	})).ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/mcp", nil))
+	if got := answer.Body.String(); got != "{}" || answer.Code != http.StatusBadRequest || answer.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("status %d, headers %v, body %q; want the handler's", answer.Code, answer.Header(), got)
+	}
 }
