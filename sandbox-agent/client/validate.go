@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"mime"
 	"regexp"
 	"strings"
@@ -9,7 +10,10 @@ import (
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
-var sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var (
+	sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	logPath   = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+){0,7}$`)
+)
 
 // maxName is the longest name of a file, in bytes.
 const maxName = 255
@@ -26,6 +30,23 @@ func checkResult(r *ExecResult) error {
 		return badAnswer("a notice of %d bytes", len(r.Notice))
 	}
 	r.Notice = clean(r.Notice, maxMessage)
+	if r.Log == nil {
+		return nil
+	}
+	return errors.Join(checkLog(r.Log.Stdout), checkLog(r.Log.Stderr))
+}
+
+func checkLog(l *LogFile) error {
+	switch {
+	case l == nil:
+		return nil
+	case !wire.ValidArtifactID(l.ID):
+		return badAnswer("log id is malformed")
+	case !logPath.MatchString(l.Path):
+		return badAnswer("log path is malformed")
+	case l.Size < 0, l.ExpiresIn < 0 || l.ExpiresIn > wire.LogLifetimeSecond:
+		return badAnswer("log size or expiry is impossible")
+	}
 	return nil
 }
 
@@ -35,7 +56,7 @@ func checkArtifact(a *Artifact) error {
 		return badAnswer("artifact id is malformed")
 	case a.Name == "" || len(a.Name) > maxName || strings.ContainsAny(a.Name, "/\x00") || !utf8.ValidString(a.Name):
 		return badAnswer("artifact name is malformed")
-	case a.Size < 0, a.ExpiresIn < 0 || a.ExpiresIn > wire.ArtifactLifetimeSecond:
+	case a.Size < 0, a.ExpiresIn < 0 || a.ExpiresIn > wire.LogLifetimeSecond: // a log is read as an artifact
 		return badAnswer("artifact size or expiry is impossible")
 	case a.SHA256 != "" && !sha256Hex.MatchString(a.SHA256):
 		return badAnswer("artifact digest is malformed")
