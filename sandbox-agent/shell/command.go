@@ -43,6 +43,8 @@ type interpreter interface {
 	// setenv adds to the environment of new shells, and replaces an idle one if
 	// restart.
 	setenv(env []string, restart bool) error
+	// snapshot tells what a process needs to go on where the shell is.
+	snapshot(ctx context.Context) (snapshot, error)
 	close()
 }
 

@@ -15,6 +15,7 @@
 //	N<pid>    the same, with the spare from before: the command was a mere
 //	          call of a program
 //	D<status> the command ended with this status
+//	P<pid>    the spare told the shell's state, for a process that starts
 //
 // The order is S, R (or N), [wake], D. Standard output and error of each command are
 // two fresh pipes that the shell makes (a here-string is one) and the agent

@@ -10,7 +10,7 @@ import (
 
 // record is one line of what a shell tells.
 type record struct {
-	kind  byte // S, R, N, D, and F for a fence
+	kind  byte // S, R, N, D, P, and F for a fence
 	value int
 }
 
@@ -64,7 +64,7 @@ func (l *life) status() (code int, ok bool) {
 const maxRecord = 32
 
 func parseRecord(line string) (record, bool) {
-	if len(line) < 2 || len(line) > maxRecord || !strings.Contains("SRNDF", line[:1]) {
+	if len(line) < 2 || len(line) > maxRecord || !strings.Contains("SRNDPF", line[:1]) {
 		return record{}, false
 	}
 	n, err := strconv.Atoi(line[1:])

@@ -103,10 +103,7 @@ func (s *Shell) Run(ctx context.Context, c Command) (Result, error) {
 	s.used = true
 	r, err := s.interp.run(ctx, c)
 	if b, ok := s.interp.(*bash); ok && errors.Is(err, errNotPipe) {
-		// A bash before 5.1 makes no pipes. It serves as a plain sh.
-		s.interp = newSh(s.config, s.path)
-		s.kind.Store(wire.ShellSh)
-		if err := s.interp.setenv(b.env, false); err != nil {
+		if err := s.downgrade(b); err != nil {
 			return Result{}, err
 		}
 		return s.interp.run(ctx, c)

@@ -1,6 +1,10 @@
 # What a spare does: wait to be needed, then be the session's shell. A fork
-# resets traps, ignores INT and QUIT and counts as a subshell.
-builtin read -r -u 213 __berth || builtin kill -9 "$BASHPID";
+# resets traps, ignores INT and QUIT and counts as a subshell. Meanwhile it tells
+# the shell's state to who asks by a line that is not empty.
+while builtin read -r -u 213 __berth || builtin kill -9 "$BASHPID"; [[ $__berth ]];
+do { builtin umask -p; builtin declare -xp; builtin declare -fxp; builtin printf '\0'; builtin pwd || builtin :; } >&211;
+builtin printf 'P%d\n' "$BASHPID" >&212;
+done;
 __berth=$(builtin trap -p);
 builtin trap - INT QUIT;
 builtin eval "$__berth";
