@@ -97,8 +97,17 @@ test-e2e: images test/clients/node_modules ## Real pods on a real cluster, start
 	$(if $(filter local,$(CLUSTER)),go -C hack/cluster test -count=1 -timeout=40m -tags=e2e ./e2e)
 
 .PHONY: bench
-bench: images ## Measure against the goals; writes docs/performance.md and bench.json.
-	@$(call in-own-cluster,bench,CGO_ENABLED=0 go run -trimpath -exec '$(IN_CLUSTER)' ./test/bench)
+bench: images profiles ## Measure against the goals; writes docs/performance.md and bench.json.
+	@$(call in-own-cluster,bench,CGO_ENABLED=0 go run -trimpath -exec '$(IN_CLUSTER)' ./test/bench -profiles=dist/profiles)
+
+# With this GOGC the benchmark collects as seldom as the gateway, which has headroom.
+.PHONY: profiles
+profiles: ## Profile gateway and agent while they run `true`; writes dist/profiles.
+	@mkdir -p dist/profiles
+	GOGC=400 CGO_ENABLED=0 go test ./gateway -run='^$$' -bench='^BenchmarkLive$$' -benchtime=10000x \
+		-cpuprofile=$(CURDIR)/dist/profiles/gateway.cpu -o dist/profiles/gateway.test
+	BERTH_TEST_AGENT_PROFILE=$(CURDIR)/dist/profiles/agent.cpu CGO_ENABLED=0 go test ./sandbox-agent -run='^$$' \
+		-bench='^BenchmarkExecTrue$$' -benchtime=10000x -o dist/profiles/agent.test
 
 # $(call in-own-cluster,NAME,COMMAND) leaves the cluster of the quickstart alone.
 # With KEEP=1 its own stays up, to look into or to run again.

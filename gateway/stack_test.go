@@ -41,12 +41,18 @@ type stack struct {
 // newStack starts a gateway against api, with options changed by change.
 func newStack(t *testing.T, api *fakeAPI, change func(*gateway.Options)) *stack {
 	t.Helper()
+	return newStackFor(t, api, agentOptions(), change)
+}
+
+// newStackFor starts a gateway whose agents are not the fake ones.
+func newStackFor(t *testing.T, api *fakeAPI, agents agent.Options, change func(*gateway.Options)) *stack {
+	t.Helper()
 	o := defaults()
 	if change != nil {
 		change(&o)
 	}
 	s := &stack{t: t, api: api, log: newLog(), done: make(chan error, 1), closed: make(chan struct{})}
-	g, err := gateway.New(o, api, agentOptions(), "test", slog.New(slog.NewJSONHandler(s.log, nil)))
+	g, err := gateway.New(o, api, agents, "test", slog.New(slog.NewJSONHandler(s.log, nil)))
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

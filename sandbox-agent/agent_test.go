@@ -31,7 +31,9 @@ const actAsAgent = "BERTH_TEST_ACT_AS_AGENT"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(actAsAgent) != "" {
+		stop := profileAgent()
 		main()
+		stop()
 		os.Exit(0)
 	}
 	os.Exit(runTests(m))

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"runtime/pprof"
 	"slices"
 	"testing"
 	"time"
@@ -10,12 +11,40 @@ import (
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
+// agentProfile names the file for the agent's CPU profile, which go test's
+// -cpuprofile doesn't have: the agent is a process of its own.
+const agentProfile = "BERTH_TEST_AGENT_PROFILE"
+
+// profileAgent begins the profile of this process, if one is asked for.
+func profileAgent() (stop func()) {
+	path := os.Getenv(agentProfile)
+	if path == "" {
+		return func() {}
+	}
+	file, err := os.Create(path)
+	if err == nil {
+		err = pprof.StartCPUProfile(file)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		if err := file.Close(); err != nil {
+			panic(err)
+		}
+	}
+}
+
 // BenchmarkExecTrue is P3: one command after the other over HTTP, each with a
 // token of its own.
 func BenchmarkExecTrue(b *testing.B) {
-	a := startAgent(b, agentOptions{})
+	path := "PATH=/usr/local/bin:/usr/bin:/bin"
+	a := startAgent(b, agentOptions{environ: []string{path, agentProfile + "=" + os.Getenv(agentProfile)}})
 	a.run(b, "true")
 	measure(b, func() { a.exec(b, client.ExecRequest{Command: "true"}) })
+	a.terminate(b)
+	<-a.exited // the profile is whole
 }
 
 // BenchmarkExecAssign is a command that may change the shell, and so has a

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os/exec"
@@ -18,38 +19,45 @@ const agentRounds = 20
 // agentAlone is P3: `true` on the agent of a pod over HTTP, with a signed token
 // for each request as always, against fork, exec and wait of /bin/true.
 func agentAlone(ctx context.Context, b *bench) ([]result, error) {
-	const id = "agent"
-	s, err := b.connect(ctx, id)
-	if err != nil {
-		return nil, fmt.Errorf("P3: %w", err)
-	}
-	// The gateway makes the sandbox and binds the session; from here on it has no part.
-	if err := bashTrue(ctx, s); err != nil {
-		return nil, fmt.Errorf("P3: %w", err)
-	}
-	pod, err := b.pod(ctx, id)
-	if err != nil {
-		return nil, fmt.Errorf("P3: %w", err)
-	}
-	agent, err := b.agentClient(ctx)
+	pod, agent, err := b.agentOf(ctx, "agent")
 	if err != nil {
 		return nil, fmt.Errorf("P3: %w", err)
 	}
 	defer agent.Close()
-
-	calls := &contender{perRound: 100, do: timed(func() error {
-		answer, err := agent.Exec(ctx, pod, client.ExecRequest{Command: "true"}, 0)
-		if err == nil && answer.ExitCode != 0 {
-			err = fmt.Errorf("true gave exit code %d", answer.ExitCode)
-		}
-		return err
-	})}
+	calls := &contender{perRound: 100, do: timed(func() error { return agentTrue(ctx, agent, pod) })}
 	forks := &contender{perRound: 100, do: timed(func() error { return exec.Command("/bin/true").Run() })}
 	if err := alternate(agentRounds, calls, forks); err != nil {
 		return nil, fmt.Errorf("P3: %w", err)
 	}
 	return []result{ratioOfMedians("P3", "`true` on the agent alone over HTTP",
-		"fork, exec and wait of /bin/true by a Go program", 0.8, calls.samples, forks.samples)}, s.Close()
+		"fork, exec and wait of /bin/true by a Go program", 0.8, calls.samples, forks.samples)}, nil
+}
+
+// agentTrue runs the command true, which must succeed, without the gateway.
+func agentTrue(ctx context.Context, agent *client.Client, pod client.Pod) error {
+	answer, err := agent.Exec(ctx, pod, client.ExecRequest{Command: "true"}, 0)
+	if err == nil && answer.ExitCode != 0 {
+		err = fmt.Errorf("true gave exit code %d", answer.ExitCode)
+	}
+	return err
+}
+
+// agentOf makes a session through the gateway, which also binds it, and gives its
+// pod and a client of its agent, for which the gateway has no part from here on.
+func (b *bench) agentOf(ctx context.Context, id string) (client.Pod, *client.Client, error) {
+	s, err := b.connect(ctx, id)
+	if err != nil {
+		return client.Pod{}, nil, err
+	}
+	if err := errors.Join(bashTrue(ctx, s), s.Close()); err != nil {
+		return client.Pod{}, nil, err
+	}
+	pod, err := b.pod(ctx, id)
+	if err != nil {
+		return client.Pod{}, nil, err
+	}
+	agent, err := b.agentClient(ctx)
+	return pod, agent, err
 }
 
 // pod gives the address and identity of a session's pod.

@@ -96,15 +96,8 @@ func liveThroughput(ctx context.Context, b *bench) (result, error) {
 	if err := errors.Join(err, stop()); err != nil {
 		return result{}, err
 	}
-	return result{
-		row: row{
-			ID:      "P2",
-			Measure: fmt.Sprintf("`bash true` calls per second at %d sessions, against a no-op tool on a stock SDK server", parallelSessions),
-			Value:   ours / theirs, Goal: ">= 0.5", OK: ours/theirs >= 0.5,
-		},
-		ours:   fmt.Sprintf("%.0f calls/s", ours),
-		theirs: fmt.Sprintf("%.0f calls/s", theirs),
-	}, nil
+	return rates("P2", fmt.Sprintf("`bash true` calls per second at %d sessions, against a no-op tool on a stock SDK server", parallelSessions),
+		0.5, ours, theirs, "calls/s"), nil
 }
 
 // alternateRates gives calls per second of both, measured in alternating slices

@@ -19,14 +19,17 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == stockArgument {
-		exitOn(serveStock())
-		return
+	if len(os.Args) > 1 {
+		if serve, ok := roles[os.Args[1]]; ok {
+			exitOn(serve(os.Args[2:]))
+			return
+		}
 	}
 	options := options{}
 	flag.StringVar(&options.image, "image", "ghcr.io/berth-dev/sandbox-small:dev", "image of the sandboxes")
 	flag.StringVar(&options.json, "json", "bench.json", "file for the rows")
 	flag.StringVar(&options.page, "page", "docs/performance.md", "file for the page")
+	flag.StringVar(&options.profiles, "profiles", "", "directory of the CPU profiles gateway.cpu and agent.cpu, for the page")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -35,7 +38,14 @@ func main() {
 }
 
 type options struct {
-	image, json, page string
+	image, json, page, profiles string
+}
+
+// roles are what this program is when it starts itself, as a process apart.
+var roles = map[string]func(arguments []string) error{
+	stockArgument: func([]string) error { return serveStock() },
+	plainArgument: func(arguments []string) error { return sendPlain(arguments[0]) },
+	shellArgument: func([]string) error { return serveShell() },
 }
 
 var errGoalMissed = errors.New("a goal was missed; see MISSED above")
@@ -49,7 +59,7 @@ func run(ctx context.Context, options options) (err error) {
 	defer func() { err = errors.Join(err, b.tearDown()) }()
 
 	var results []result
-	for _, measure := range []func(context.Context, *bench) ([]result, error){live, agentAlone, coldStart} {
+	for _, measure := range []func(context.Context, *bench) ([]result, error){gatewayMemory, live, agentAlone, output, coldStart, agentMemory} {
 		measured, err := measure(ctx, b)
 		if err != nil {
 			return err
@@ -59,7 +69,14 @@ func run(ctx context.Context, options options) (err error) {
 		}
 		results = append(results, measured...)
 	}
-	if err := writeReports(options, b, results); err != nil {
+	spent, err := whereTimeGoes(ctx, b)
+	if err != nil {
+		return err
+	}
+	if err := spent.readProfiles(options.profiles); err != nil {
+		return err
+	}
+	if err := writeReports(options, b, results, spent); err != nil {
 		return err
 	}
 	if missed := slices.ContainsFunc(results, func(r result) bool { return !r.OK }); missed {

@@ -11,9 +11,9 @@ import (
 const intro = `<!-- Written by make bench. Do not edit: change test/bench and run it again. -->
 # Performance
 
-Every figure is a ratio of two things measured in one run on one machine, so that
-it says something about Berth and not about the machine. A ratio below 1 is a part
-of the peer's time; for calls per second it is a part of the peer's rate.
+Nearly every figure is a ratio of two things measured in one run on one machine, so
+that it says something about Berth and not about the machine. A ratio below 1 is a
+part of the peer's time, or of the peer's rate.
 
 `
 
@@ -32,30 +32,68 @@ const method = `
   in a process of its own on the same machine, with a tool that does nothing.
 - P3: the agent in its pod, spoken to without the gateway, a signed token for each
   request as always. The peer is Go's ` + "`exec.Command(\"/bin/true\").Run()`" + `.
+- P4: ` + "`head -c 1073741824 /dev/zero`" + ` in a pod, its output taken in frames by the agent's
+  client, nothing of it kept. The peer is a process that writes as many bytes, 256 KiB
+  at a time, to one connection of loopback that this program reads in the same way.
 - P5: a Sandbox is created and its ` + "`bash`" + ` called at once; the clock stops at the
   result. The peer is a pod with the very spec that Berth made, created by hand; the
   clock stops when a watch sees it Ready. Images are on the node. Each is gone
   before the next starts. The kubelet probes once a second, so the times of both
   gather around two peaks, and a median would jump from one to the other: hence
   means.
+- P8: the gateway's largest replica before the run's first call, by its metrics; the
+  agent by ` + "`/proc/1/status`" + ` in its pod.
+- The levels of a call take turns like the sides of a ratio, on one session. What a
+  process uses is its own processor time over 2000 calls through the gateway.
+- The profiles are of the benchmarks ` + "`BenchmarkLive`" + ` (gateway) and ` + "`BenchmarkExecTrue`" + `
+  (sandbox-agent): the same programs on loopback, without a cluster. ` + "`make profiles`" + `
+  leaves them in ` + "`dist/profiles`" + ` for ` + "`go tool pprof`" + `.
 `
 
 // page is docs/performance.md.
-func page(machine, server string, results []result) []byte {
+func page(machine, server string, results []result, spent *breakdown) []byte {
 	var out bytes.Buffer
 	out.WriteString(intro)
 	fmt.Fprintf(&out, "Machine: %s. Kubernetes %s.\n\n", machine, server)
-	out.WriteString("| | measure | ratio | goal | | Berth | peer |\n|---|---|---|---|---|---|---|\n")
+	out.WriteString("| | measure | | goal | | Berth | peer |\n|---|---|---|---|---|---|---|\n")
 	for _, r := range results {
 		verdict := "met"
 		if !r.OK {
 			verdict = "**missed**"
 		}
-		fmt.Fprintf(&out, "| %s | %s | %.3g | %s | %s | %s | %s |\n",
-			r.ID, r.Measure, r.Value, r.Goal, verdict, r.ours, r.theirs)
+		fmt.Fprintf(&out, "| %s | %s | %.3g%s | %s | %s | %s | %s |\n",
+			r.ID, r.Measure, r.Value, r.unit(), r.Goal, verdict, r.ours, r.theirs)
 	}
+	spent.write(&out)
 	out.WriteString(method)
 	return out.Bytes()
+}
+
+// write adds the section that says where a call's time goes.
+func (b *breakdown) write(out *bytes.Buffer) {
+	fmt.Fprintf(out, "\n## Where a call's time goes\n\n`bash true` through the gateway, %s (p50):\n\n", milliseconds(b.whole))
+	out.WriteString("| part | p50 | measured as |\n|---|---|---|\n")
+	for _, p := range b.parts {
+		fmt.Fprintf(out, "| %s | %s | %s |\n", p.name, milliseconds(p.time), p.how)
+	}
+	out.WriteString("\nProcessor time of each process per call: ")
+	for i, p := range b.used {
+		if i > 0 {
+			out.WriteString(", ")
+		}
+		fmt.Fprintf(out, "%s %s", p.name, milliseconds(p.time))
+	}
+	out.WriteString(".\n")
+	for _, p := range b.profiles {
+		fmt.Fprintf(out, "\nWhat the %s uses it for:", p.of)
+		for i, s := range p.shares {
+			if i > 0 {
+				out.WriteString(",")
+			}
+			fmt.Fprintf(out, " %s %.0f %%", s.name, s.percent)
+		}
+		out.WriteString(".\n")
+	}
 }
 
 // machine describes what the run was made on: processors, memory, kernel, and how

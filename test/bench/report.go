@@ -12,9 +12,11 @@ import (
 type row struct {
 	// ID is the measure's in the list of goals, P1 to P8; it may repeat.
 	ID string `json:"id"`
-	// Measure says in words what Value is the ratio of.
+	// Measure says in words what Value is, or is the ratio of.
 	Measure string  `json:"measure"`
 	Value   float64 `json:"value"`
+	// Unit of Value and Goal; a ratio has none.
+	Unit string `json:"unit,omitempty"`
 	// Goal is a comparison with a number, such as "<= 0.8".
 	Goal string `json:"goal"`
 	OK   bool   `json:"ok"`
@@ -48,6 +50,22 @@ func ratio(id, ours, theirs string, goal float64, our, their time.Duration, a, b
 	}
 }
 
+// rates compares two rates; the goal is a lower bound.
+func rates(id, measure string, goal, our, their float64, unit string) result {
+	value := our / their
+	return result{
+		row:    row{ID: id, Measure: measure, Value: value, Goal: fmt.Sprintf(">= %g", goal), OK: value >= goal},
+		ours:   fmt.Sprintf("%.0f %s", our, unit),
+		theirs: fmt.Sprintf("%.0f %s", their, unit),
+	}
+}
+
+// size is a figure of its own, in MiB; the goal is an upper bound.
+func size(id, measure string, goal, bytes float64) result {
+	value := bytes / (1 << 20)
+	return result{row: row{ID: id, Measure: measure, Value: value, Unit: "MiB", Goal: fmt.Sprintf("<= %g", goal), OK: value <= goal}}
+}
+
 func (s samples) summary() string {
 	return fmt.Sprintf("mean %s, p50 %s, p99 %s, n = %d",
 		milliseconds(s.mean()), milliseconds(s.percentile(50)), milliseconds(s.percentile(99)), len(s))
@@ -66,10 +84,22 @@ func (r result) line() string {
 	if !r.OK {
 		verdict = "MISSED"
 	}
-	return fmt.Sprintf("%s  %-6s  %.4f  (goal %s)  %s\n            %s against %s", r.ID, verdict, r.Value, r.Goal, r.Measure, r.ours, r.theirs)
+	line := fmt.Sprintf("%s  %-6s  %.4g%s  (goal %s)  %s", r.ID, verdict, r.Value, r.unit(), r.Goal, r.Measure)
+	if r.theirs != "" {
+		line += fmt.Sprintf("\n            %s against %s", r.ours, r.theirs)
+	}
+	return line
 }
 
-func writeReports(options options, b *bench, results []result) error {
+// unit is what follows the value.
+func (r result) unit() string {
+	if r.Unit == "" {
+		return ""
+	}
+	return " " + r.Unit
+}
+
+func writeReports(options options, b *bench, results []result, spent *breakdown) error {
 	rows := make([]row, 0, len(results))
 	for _, r := range results {
 		rows = append(rows, r.row)
@@ -85,7 +115,7 @@ func writeReports(options options, b *bench, results []result) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(options.page, page(machine(), version, results), 0o644)
+	return os.WriteFile(options.page, page(machine(), version, results, spent), 0o644)
 }
 
 // encode gives one row per line and leaves < and > as they are.

@@ -38,25 +38,27 @@ func timed(do func() error) func() (time.Duration, error) {
 	}
 }
 
-// contender is one of two things that are measured against each other.
+// contender is one of several things that are measured against each other.
 type contender struct {
 	samples
 	// do does it once and tells how long that took, clean-up apart.
 	do func() (time.Duration, error)
-	// perRound is how often it is done before the other has its turn.
+	// perRound is how often it is done before the next has its turn.
 	perRound int
 }
 
-// alternate gives both contenders their turns, round by round and each first in
-// every other one, so that what drifts on the machine meets both alike. A
+// alternate gives the contenders their turns, round by round and in the reverse
+// order in every other one, so that what drifts on the machine meets all alike. A
 // twentieth as many rounds, at least one, come first and are not counted.
-func alternate(rounds int, a, b *contender) error {
+func alternate(rounds int, contenders ...*contender) error {
 	warmUp := max(rounds/20, 1)
 	for round := range warmUp + rounds {
 		if round == warmUp {
-			a.samples, b.samples = nil, nil
+			for _, c := range contenders {
+				c.samples = nil
+			}
 		}
-		order := []*contender{a, b}
+		order := slices.Clone(contenders)
 		if round%2 == 1 {
 			slices.Reverse(order)
 		}
