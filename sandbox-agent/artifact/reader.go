@@ -26,11 +26,10 @@ func (s *Store) Open(id string) (*Reader, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
-	e, ok := s.byID[id]
-	if !ok {
+	it := s.find(id)
+	if it == nil {
 		return nil, ErrNotFound
 	}
-	it := e.Value.(*item)
 	if info, err := it.file.Stat(); err != nil || info.Size() < it.Size {
 		return nil, ErrShrunk
 	}

@@ -34,7 +34,8 @@ type Store struct {
 	reserved int // slots of exports under way
 	byID     map[string]*list.Element
 	ages     list.List // of *item, oldest first: all live equally long
-	stop     func()    // of the timer for the oldest, nil when there is none
+	held     map[string]*item
+	stop     func() // of the timer for the oldest, nil when there is none
 	closed   bool
 	open     sync.WaitGroup // files of items
 }
@@ -45,7 +46,8 @@ type item struct {
 	wire.Artifact
 	file    *os.File
 	expires time.Time
-	users   int // the store itself, and readers
+	users   int    // the store itself, and readers
+	dropped func() // of one that is held
 }
 
 // NewStore returns a store of files below workspace. Copies go to the first of
@@ -56,7 +58,7 @@ func NewStore(workspace string, spools []string, clock Clock) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
-	return &Store{workspace: workspace, root: root, spools: spools, clock: clock, byID: map[string]*list.Element{}}, nil
+	return &Store{workspace: workspace, root: root, spools: spools, clock: clock, byID: map[string]*list.Element{}, held: map[string]*item{}}, nil
 }
 
 // Take exports the file at path, of at most limit bytes.
@@ -70,7 +72,7 @@ func (s *Store) Take(path string, limit int64) (wire.Artifact, error) {
 	}
 	it, err := s.take(rel, limit)
 	if err != nil {
-		s.release()
+		s.unreserve()
 		return wire.Artifact{}, err
 	}
 	return s.insert(it)
@@ -109,15 +111,19 @@ func (s *Store) reserve() error {
 	return nil
 }
 
-func (s *Store) release() {
+func (s *Store) unreserve() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reserved--
 }
 
-func (s *Store) insert(it *item) (wire.Artifact, error) {
+func newID() string {
 	var id [16]byte
 	rand.Read(id[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(id[:])
+}
+
+func (s *Store) insert(it *item) (wire.Artifact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reserved--
@@ -125,7 +131,7 @@ func (s *Store) insert(it *item) (wire.Artifact, error) {
 		it.file.Close()
 		return wire.Artifact{}, ErrClosed
 	}
-	it.ID, it.users = hex.EncodeToString(id[:]), 1
+	it.ID, it.users = newID(), 1
 	it.expires = s.clock.Now().Add(Lifetime)
 	it.ExpiresIn = wire.ArtifactLifetimeSecond
 	s.byID[it.ID] = s.ages.PushBack(it)
@@ -136,6 +142,10 @@ func (s *Store) insert(it *item) (wire.Artifact, error) {
 
 // Drop forgets an artifact. It returns ErrNotFound when there is none.
 func (s *Store) Drop(id string) error {
+	if dropped := s.release(id); dropped != nil {
+		dropped()
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
@@ -153,6 +163,10 @@ func (s *Store) Close() error {
 	s.closed = true
 	for s.ages.Len() > 0 {
 		s.remove(s.ages.Front())
+	}
+	for id, it := range s.held {
+		delete(s.held, id)
+		s.unuse(it)
 	}
 	s.mu.Unlock()
 	s.open.Wait()

@@ -1,0 +1,432 @@
+package execlog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/artifact"
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// clock is a time that tests move by hand.
+type clock struct {
+	now    time.Time
+	timers []*timer
+}
+
+type timer struct {
+	at time.Time
+	f  func()
+}
+
+func (c *clock) Now() time.Time { return c.now }
+
+func (c *clock) AfterFunc(d time.Duration, f func()) func() {
+	t := &timer{c.now.Add(d), f}
+	c.timers = append(c.timers, t)
+	return func() { t.f = nil }
+}
+
+// advance moves the time and fires what is due.
+func (c *clock) advance(d time.Duration) {
+	c.now = c.now.Add(d)
+	for _, t := range c.timers {
+		if f := t.f; f != nil && !t.at.After(c.now) {
+			t.f = nil
+			f()
+		}
+	}
+}
+
+// set counts the timers that wait.
+func (c *clock) set() (n int) {
+	for _, t := range c.timers {
+		if t.f != nil {
+			n++
+		}
+	}
+	return n
+}
+
+type fixture struct {
+	*Store
+	artifacts *artifact.Store
+	clock     *clock
+	workspace string
+}
+
+func newFixture(t *testing.T, workspace string) fixture {
+	t.Helper()
+	c := &clock{now: time.Unix(1_800_000_000, 0)}
+	artifacts, err := artifact.NewStore(workspace, []string{workspace}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(workspace, artifacts, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fixture{s, artifacts, c, workspace}
+}
+
+// keep makes the log of a command that wrote data to stdout.
+func (f fixture) keep(limit int64, data string) (*wire.LogFile, string) {
+	c := f.Command(limit)
+	l := c.Open(Stdout)
+	for rest := data; rest != ""; {
+		n := min(len(rest), 7)
+		l.Append([]byte(rest[:n]))
+		rest = rest[n:]
+	}
+	found, notice := c.Finish()
+	if found == nil {
+		return nil, notice
+	}
+	return found.Stdout, notice
+}
+
+func (f fixture) read(t *testing.T, l *wire.LogFile) string {
+	t.Helper()
+	r, err := f.artifacts.Open(l.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func (f fixture) files(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(f.workspace, ".berth", "logs"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestLogIsAFileAndAnArtifact(t *testing.T) {
+	f := newFixture(t, t.TempDir())
+	data := strings.Repeat("a\x00\xff\r\n", 100)
+	l, notice := f.keep(1<<20, data)
+	if notice != "" || !wire.ValidArtifactID(l.ID) {
+		t.Fatalf("log %+v, notice %q", l, notice)
+	}
+	if diff := cmp.Diff(&wire.LogFile{ID: l.ID, Path: l.Path, Size: int64(len(data)), ExpiresIn: 3600}, l); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+	path := filepath.Join(f.workspace, l.Path)
+	if got, err := os.ReadFile(path); err != nil || string(got) != data {
+		t.Errorf("file: %q, %v", got, err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode() != 0o600 || !ours.MatchString(info.Name()) {
+		t.Errorf("want a file of mode 0600, got %v, %v", info, err)
+	}
+	if got := f.read(t, l); got != data {
+		t.Errorf("artifact: %q", got)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.read(t, l); got != data {
+		t.Errorf("artifact of an unlinked file: %q", got)
+	}
+	if got, err := os.ReadFile(filepath.Join(f.workspace, ".berth", ".gitignore")); err != nil || string(got) != "*\n" {
+		t.Errorf(".gitignore: %q, %v", got, err)
+	}
+}
+
+func TestNothingIsMadeWithoutALog(t *testing.T) {
+	f := newFixture(t, t.TempDir())
+	if found, notice := f.Command(1).Finish(); found != nil || notice != "" {
+		t.Errorf("got %+v, %q", found, notice)
+	}
+	var none *Command
+	if found, notice := none.Finish(); found != nil || notice != "" {
+		t.Errorf("no command: got %+v, %q", found, notice)
+	}
+	if entries, err := os.ReadDir(f.workspace); err != nil || len(entries) != 0 {
+		t.Errorf("in the workspace: %v, %v", entries, err)
+	}
+}
+
+// The limit holds for all logs together: at it, one below and one above.
+func TestLimit(t *testing.T) {
+	const limit = 100
+	for _, written := range []int{limit - 1, limit, limit + 1} {
+		f := newFixture(t, t.TempDir())
+		data := strings.Repeat("x", written)
+		l, notice := f.keep(limit, data)
+		truncated := written > limit
+		if l.Size != int64(min(written, limit)) || l.Truncated != truncated || f.read(t, l) != data[:l.Size] {
+			t.Errorf("%d bytes: %+v", written, l)
+		}
+		if truncated != strings.Contains(notice, "ends after 100 bytes") {
+			t.Errorf("%d bytes: notice %q", written, notice)
+		}
+		if f.used != l.Size {
+			t.Errorf("%d bytes are counted, of %d", f.used, l.Size)
+		}
+	}
+}
+
+func TestTheOldestMakeRoom(t *testing.T) {
+	f := newFixture(t, t.TempDir())
+	var kept []*wire.LogFile
+	for i := range 4 {
+		l, _ := f.keep(100, strings.Repeat(fmt.Sprint(i), 40))
+		kept = append(kept, l)
+		f.clock.advance(time.Second)
+	}
+	for i, l := range kept {
+		_, err := f.artifacts.Open(l.ID)
+		_, gone := os.Stat(filepath.Join(f.workspace, l.Path))
+		if swept := i < 2; swept != errors.Is(err, artifact.ErrNotFound) || swept != errors.Is(gone, os.ErrNotExist) {
+			t.Errorf("log %d: swept %v, artifact %v, file %v", i, swept, err, gone)
+		}
+	}
+	if f.used != 80 || f.clock.set() != 1 {
+		t.Errorf("%d bytes are counted, %d timers wait", f.used, f.clock.set())
+	}
+	l, _ := f.keep(50, strings.Repeat("z", 50)) // a limit that was lowered
+	if f.used != 50 || l.Truncated {
+		t.Errorf("%d bytes are counted, of %+v", f.used, l)
+	}
+}
+
+// Two streams of one command share the limit, and none sweeps the other.
+func TestStreamsShareTheLimit(t *testing.T) {
+	f := newFixture(t, t.TempDir())
+	c := f.Command(10)
+	c.Open(Stdout).Append([]byte("1234567"))
+	c.Open(Stderr).Append([]byte("abcdefg"))
+	found, notice := c.Finish()
+	if found.Stdout.Size != 7 || found.Stderr.Size != 3 || !found.Stderr.Truncated || f.read(t, found.Stderr) != "abc" {
+		t.Errorf("got %+v and %+v, notice %q", found.Stdout, found.Stderr, notice)
+	}
+	if strings.TrimSuffix(found.Stdout.Path, "stdout") != strings.TrimSuffix(found.Stderr.Path, "stderr") || found.Stdout.ID == found.Stderr.ID {
+		t.Errorf("want one name and two ids: %+v and %+v", found.Stdout, found.Stderr)
+	}
+}
+
+func TestLogsAreCounted(t *testing.T) {
+	f := newFixture(t, t.TempDir())
+	for range maxLogs + 1 {
+		f.keep(1<<20, "x")
+	}
+	if got := len(f.files(t)); got != maxLogs || f.used != maxLogs {
+		t.Errorf("want %d logs, got %d of %d bytes", maxLogs, got, f.used)
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	f := newFixture(t, t.TempDir())
+	first, _ := f.keep(100, "first")
+	f.clock.advance(time.Minute)
+	second, _ := f.keep(100, "second")
+	if f.clock.set() != 1 {
+		t.Errorf("want one timer, got %d", f.clock.set())
+	}
+	f.clock.advance(Lifetime - time.Minute - time.Nanosecond)
+	r, err := f.artifacts.Open(first.ID)
+	if err != nil {
+		t.Fatalf("in its last nanosecond: %v", err)
+	}
+	f.clock.advance(time.Nanosecond)
+	if _, err := f.artifacts.Open(first.ID); !errors.Is(err, artifact.ErrNotFound) {
+		t.Errorf("expired: want ErrNotFound, got %v", err)
+	}
+	if data, err := io.ReadAll(r); err != nil || string(data) != "first" {
+		t.Errorf("a read under way at expiry: %q, %v", data, err)
+	}
+	r.Close()
+	if got := f.read(t, second); got != "second" {
+		t.Errorf("the second: %q", got)
+	}
+	f.clock.advance(time.Minute)
+	if got := f.files(t); len(got) != 0 || f.used != 0 || f.clock.set() != 0 {
+		t.Errorf("want nothing left, got %v, %d bytes, %d timers", got, f.used, f.clock.set())
+	}
+	if err := f.artifacts.Close(); err != nil { // waits for descriptors that are left
+		t.Error(err)
+	}
+}
+
+func TestDrop(t *testing.T) {
+	f := newFixture(t, t.TempDir())
+	l, _ := f.keep(100, "x")
+	if err := f.artifacts.Drop(l.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.artifacts.Drop(l.ID); !errors.Is(err, artifact.ErrNotFound) {
+		t.Errorf("again: want ErrNotFound, got %v", err)
+	}
+	if got := f.files(t); len(got) != 0 || f.used != 0 {
+		t.Errorf("want nothing left, got %v, %d bytes", got, f.used)
+	}
+}
+
+// Logs take no artifact's place.
+func TestLogsTakeNoSlots(t *testing.T) {
+	f := newFixture(t, t.TempDir())
+	f.keep(100, "x")
+	if err := os.WriteFile(filepath.Join(f.workspace, "f"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range wire.MaxArtifacts {
+		if _, err := f.artifacts.Take("f", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l, notice := f.keep(100, "y"); l == nil {
+		t.Errorf("no log: %s", notice)
+	}
+}
+
+// Whatever the session puts in the way: no log, a notice, nothing followed,
+// nothing blocked.
+func TestHostileDirectories(t *testing.T) {
+	for name, prepare := range map[string]func(workspace, outside string) error{
+		"link":          func(w, o string) error { return os.Symlink(o, filepath.Join(w, ".berth")) },
+		"dangling link": func(w, o string) error { return os.Symlink("nowhere", filepath.Join(w, ".berth")) },
+		"link inside": func(w, o string) error {
+			return errors.Join(os.Mkdir(filepath.Join(w, "real"), 0o700), os.Symlink("real", filepath.Join(w, ".berth")))
+		},
+		"file": func(w, o string) error { return os.WriteFile(filepath.Join(w, ".berth"), []byte("x"), 0o600) },
+		"FIFO": func(w, o string) error { return unix.Mkfifo(filepath.Join(w, ".berth"), 0o600) },
+		"linked logs": func(w, o string) error {
+			return errors.Join(os.Mkdir(filepath.Join(w, ".berth"), 0o700), os.Symlink(o, filepath.Join(w, ".berth/logs")))
+		},
+		"logs are a FIFO": func(w, o string) error {
+			return errors.Join(os.Mkdir(filepath.Join(w, ".berth"), 0o700), unix.Mkfifo(filepath.Join(w, ".berth/logs"), 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			workspace, outside := t.TempDir(), t.TempDir()
+			victim := filepath.Join(outside, "0123456789abcdef.stdout")
+			if err := errors.Join(prepare(workspace, outside), os.WriteFile(victim, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			f := newFixture(t, workspace)
+			l, notice := f.keep(100, "x")
+			if l != nil || !strings.Contains(notice, "No log") || strings.Contains(notice, workspace) {
+				t.Errorf("log %+v, notice %q", l, notice)
+			}
+			if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
+				t.Errorf("outside: %v, %v", entries, err)
+			}
+			if f.used != 0 {
+				t.Errorf("%d bytes are counted", f.used)
+			}
+		})
+	}
+}
+
+// What the session put in the place of a log, or moved it to, is the session's.
+func TestOnlyOwnFilesAreRemoved(t *testing.T) {
+	f := newFixture(t, t.TempDir())
+	replaced, _ := f.keep(100, "x")
+	moved, _ := f.keep(100, "y")
+	path, elsewhere := filepath.Join(f.workspace, replaced.Path), filepath.Join(f.workspace, "mine")
+	err := errors.Join(os.Rename(filepath.Join(f.workspace, moved.Path), elsewhere), os.Remove(path), os.WriteFile(path, []byte("mine"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.clock.advance(Lifetime)
+	if got, err := os.ReadFile(path); err != nil || string(got) != "mine" {
+		t.Errorf("replaced: %q, %v", got, err)
+	}
+	if got, err := os.ReadFile(elsewhere); err != nil || string(got) != "y" {
+		t.Errorf("moved: %q, %v", got, err)
+	}
+}
+
+func TestLeftOversAreRemoved(t *testing.T) {
+	workspace := t.TempDir()
+	logs := filepath.Join(workspace, ".berth", "logs")
+	if err := os.MkdirAll(logs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"0123456789abcdef.txt", "0123456789ABCDEF.stdout", "notes", "0123456789abcdef.stdout", "0123456789abcdef.stderr"} {
+		if err := os.WriteFile(filepath.Join(logs, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 600 { // more than are listed at once
+		if err := os.WriteFile(filepath.Join(logs, fmt.Sprintf("%016x.stdout", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("notes", filepath.Join(logs, "fedcba9876543210.stderr")); err != nil { // not regular
+		t.Fatal(err)
+	}
+	f := newFixture(t, workspace)
+	<-f.cleared
+	want := []string{"0123456789ABCDEF.stdout", "0123456789abcdef.txt", "fedcba9876543210.stderr", "notes"}
+	if diff := cmp.Diff(want, f.files(t)); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+const smallDisk = "BERTH_TEST_SMALL_DISK"
+
+// TestDiskFull runs itself where a file system of 64 KiB can be mounted.
+func TestDiskFull(t *testing.T) {
+	if workspace := os.Getenv(smallDisk); workspace != "" {
+		diskFull(t, workspace)
+		return
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestDiskFull$")
+	cmd.Env = append(os.Environ(), smallDisk+"="+t.TempDir())
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func diskFull(t *testing.T, workspace string) {
+	if err := unix.Mount("none", workspace, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, workspace)
+	data := bytes.Repeat([]byte("0123456789"), 10_000)
+	c := f.Command(1 << 30)
+	l := c.Open(Stdout)
+	l.Append(data)
+	l.Append(data)
+	found, notice := c.Finish()
+	if !found.Stdout.Truncated || !strings.Contains(notice, "no space left") || strings.Contains(notice, workspace) {
+		t.Errorf("log %+v, notice %q", found.Stdout, notice)
+	}
+	if got := f.read(t, found.Stdout); found.Stdout.Size < 32<<10 || got != string(data[:found.Stdout.Size]) || f.used != found.Stdout.Size {
+		t.Errorf("%d bytes, %d are counted, %d were read", found.Stdout.Size, f.used, len(got))
+	}
+	c = f.Command(1 << 30)
+	c.Open(Stderr).Append(data)
+	if found, notice := c.Finish(); found != nil || !strings.Contains(notice, "no space left") || len(f.files(t)) != 1 {
+		t.Errorf("without a byte of room: %+v, notice %q, files %v", found, notice, f.files(t))
+	}
+}
