@@ -99,12 +99,12 @@ func kill(ctx context.Context, victims func(all []Stat) []Stat) error {
 		if err != nil {
 			return err
 		}
-		left, refused := 0, 0
+		left, refused, state := 0, 0, byte(0)
 		for _, p := range victims(all) {
 			if p.Zombie() {
 				continue
 			}
-			left++
+			left, state = left+1, p.State
 			if e := (Handle{p.PID, p.Start}).Signal(unix.SIGKILL); e != nil {
 				refused, err = refused+1, fmt.Errorf("kill process %d: %w", p.PID, e)
 			}
@@ -120,7 +120,7 @@ func kill(ctx context.Context, victims func(all []Stat) []Stat) error {
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("%d of them, one in state %c, don't end: %w", left, state, ctx.Err())
 		case <-time.After(settle):
 		}
 	}

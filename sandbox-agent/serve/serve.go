@@ -77,11 +77,13 @@ func run(o Options, environ []string) (int, error) {
 		return 0, fmt.Errorf("listen: %w", err)
 	}
 	defer socket.Close()
-	sh := shell.New(shell.Config{Reaper: reaper, Dir: o.Workspace, Environ: rest, RestoreLimits: limits.Restore})
+	watch := watchMemory(log)
+	sh := shell.New(shell.Config{Reaper: reaper, Dir: o.Workspace, Environ: rest, RestoreLimits: limits.Restore, Memory: watch})
 	if sh.Kind() == wire.ShellNone && !o.InsecureNoAuth {
 		log.Error("Agent ended", "error", noShell)
 		return exitNoShell, tellNoShell(terminationLog)
 	}
+	defer guardMemory(log, watch, sh)()
 	store, err := artifact.NewStore(o.Workspace, []string{o.Workspace, os.TempDir()}, artifact.SystemClock{})
 	if err != nil {
 		return 0, err

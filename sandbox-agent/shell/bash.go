@@ -105,6 +105,7 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 		return Result{}, fmt.Errorf("hand the command to the shell: %w", err)
 	}
 	result, leftover, ended := b.await(ctx, l, c, tick)
+	b.config.exposure.idle(l.main.PID, l.spare.PID)
 	result.Stdout, result.Stderr = l.stdout.seal(), l.stderr.seal()
 	l.stdout, l.stderr = nil, nil
 	result.Duration = time.Since(began)
@@ -174,6 +175,7 @@ func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Re
 				l.stderr.pump()
 				timer.Reset(c.Timeout - quick)
 				stuck = time.After(stuckTime)
+				b.config.exposure.runs(b.scope(l, tick))
 				continue
 			}
 			r.ExitCode, r.TimedOut = killed, true
@@ -189,12 +191,16 @@ func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Re
 	}
 }
 
+// scope is the running command's processes.
+func (b *bash) scope(l *life, tick uint64) process.Scope {
+	return process.Scope{Agent: os.Getpid(), Shell: l.main.PID, Spare: l.spare.PID, Start: tick, Mark: l.mark}
+}
+
 // kill ends the command's processes and its shell.
 func (b *bash) kill(l *life, tick uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()
-	scope := process.Scope{Agent: os.Getpid(), Shell: l.main.PID, Spare: l.spare.PID, Start: tick, Mark: l.mark}
-	if err := scope.Kill(ctx); err != nil {
+	if err := b.scope(l, tick).Kill(ctx); err != nil {
 		b.note(fmt.Sprintf("Processes of the command may still run: %v.", err))
 	}
 	select {

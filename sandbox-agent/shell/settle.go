@@ -107,9 +107,11 @@ func (b *bash) prepare(l *life, pending *record) error {
 			}
 			l.retire(l.spare)
 			l.spare, l.mark = next, next.PID
+			b.config.exposure.idle(l.main.PID, l.spare.PID)
 			return nil
 		case rec.kind == 'N' && rec.value == l.main.PID && !forked:
 			l.mark = process.LastPID() // the spare is older than what the call left
+			b.config.exposure.idle(l.main.PID, l.spare.PID)
 			return l.open()
 		}
 	}

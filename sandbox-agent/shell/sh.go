@@ -47,6 +47,7 @@ func (s *sh) run(ctx context.Context, c Command) (Result, error) {
 	}
 	began, tick := time.Now(), process.Now()
 	defer p.close()
+	s.config.exposure.runs(scope(p.child, tick))
 	var r Result
 	timer := time.NewTimer(c.Timeout)
 	defer timer.Stop()
@@ -66,11 +67,14 @@ func (s *sh) run(ctx context.Context, c Command) (Result, error) {
 	return r, nil
 }
 
+func scope(child *process.Child, tick uint64) process.Scope {
+	return process.Scope{Agent: os.Getpid(), Shell: child.PID, Start: tick, Mark: child.PID}
+}
+
 func killAll(child *process.Child, tick uint64) (notice string) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()
-	scope := process.Scope{Agent: os.Getpid(), Shell: child.PID, Start: tick, Mark: child.PID}
-	if err := scope.Kill(ctx); err != nil {
+	if err := scope(child, tick).Kill(ctx); err != nil {
 		return fmt.Sprintf("Processes of the command may still run: %v.", err)
 	}
 	return ""

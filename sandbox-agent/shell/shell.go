@@ -27,6 +27,10 @@ type Config struct {
 	// Supervisor is the pid of what keeps background processes, which are no
 	// command's; 0 is none. It waits for nothing. It may be nil.
 	Supervisor func() int
+	// Memory counts what the kernel kills for want of memory. It may be nil.
+	Memory Memory
+
+	exposure *exposure // set by New
 }
 
 func (c Config) supervisor() int {
@@ -34,6 +38,21 @@ func (c Config) supervisor() int {
 		return 0
 	}
 	return c.Supervisor()
+}
+
+// Memory tells what is killed for want of memory; *memory.Watch does.
+type Memory interface {
+	// Kills counts the processes that were killed, each before it dies.
+	Kills() uint64
+	// Notice says what befell a command during which n were.
+	Notice(n uint64) string
+}
+
+func (c Config) kills() uint64 {
+	if c.Memory == nil {
+		return 0
+	}
+	return c.Memory.Kills()
 }
 
 // Shell is the session's shell. It is safe for concurrent use.
@@ -50,6 +69,7 @@ type Shell struct {
 
 // New finds a shell and begins to start it, without waiting for it.
 func New(config Config) *Shell {
+	config.exposure = &exposure{}
 	s := &Shell{config: config, queue: queue{limit: wire.QueueLength}}
 	bashPath, shPath := find(config.Environ, "bash"), find(config.Environ, "sh")
 	switch {
@@ -89,7 +109,7 @@ func (s *Shell) Setenv(ctx context.Context, env []string) error {
 // error, and nothing ran; afterwards it ends c, which gives a result like any
 // other. Other errors are ErrQueueFull, ErrNoShell, ErrClosed, and those of
 // starting a shell.
-func (s *Shell) Run(ctx context.Context, c Command) (Result, error) {
+func (s *Shell) Run(ctx context.Context, c Command) (r Result, err error) {
 	if s.Kind() == wire.ShellNone {
 		return Result{}, ErrNoShell
 	}
@@ -101,7 +121,9 @@ func (s *Shell) Run(ctx context.Context, c Command) (Result, error) {
 		return Result{}, ErrClosed
 	}
 	s.used = true
-	r, err := s.interp.run(ctx, c)
+	kills := s.config.kills()
+	defer func() { s.tellKills(kills, &r) }()
+	r, err = s.interp.run(ctx, c)
 	if b, ok := s.interp.(*bash); ok && errors.Is(err, errNotPipe) {
 		if err := s.downgrade(b); err != nil {
 			return Result{}, err
@@ -109,6 +131,14 @@ func (s *Shell) Run(ctx context.Context, c Command) (Result, error) {
 		return s.interp.run(ctx, c)
 	}
 	return r, err
+}
+
+// tellKills lets a result say what was killed for want of memory since a count of
+// before.
+func (s *Shell) tellKills(before uint64, r *Result) {
+	if n := s.config.kills(); n > before {
+		r.Notice = strings.TrimSpace(s.config.Memory.Notice(n-before) + " " + r.Notice)
+	}
 }
 
 // Close ends every process that the shell started and waits for that, until

@@ -1,0 +1,96 @@
+package shell
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// hold makes a process hold so many MB until the FIFO named go is opened.
+const hold = `hold() { sh -c 'x=$(head -c '$1'000000 /dev/zero | tr "\0" x); echo > on; read -r < go; echo "$2 ${#x}"' sh $1 $2; }; `
+
+func TestKillBiggestTakesTheCommandsFirst(t *testing.T) {
+	const limit = 20_000_000
+	s := newSession(t, wire.ShellBash)
+	for _, name := range []string{"on", "go"} {
+		if err := unix.Mkfifo(filepath.Join(s.dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := func(name string) {
+		t.Helper()
+		f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+	}
+	await := func() {
+		t.Helper()
+		if _, err := os.ReadFile(filepath.Join(s.dir, "on")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kill := func() (killed bool, counted int) {
+		killed = s.KillBiggest(limit, func() { counted++ })
+		return
+	}
+
+	// An earlier command left one of 8 MB; the shell itself holds some.
+	result := make(chan Result)
+	run := func(command string) {
+		go func() {
+			r, err := s.Run(t.Context(), Command{Text: command, Timeout: time.Minute, OutputBytes: 1 << 16})
+			if err != nil {
+				t.Error(err)
+			}
+			result <- r
+		}()
+	}
+	run(hold + `y=$(head -c 12000000 /dev/zero | tr "\0" x); hold 8 left >left 2>&1 & echo`)
+	await()
+	<-result
+
+	run(`hold 4 big; echo "code $?"`)
+	await()
+	if killed, counted := kill(); !killed || counted != 1 {
+		t.Errorf("killed %v, counted %d", killed, counted)
+	}
+	if r := <-result; string(r.Stdout.Head) != "code 137\n" || r.ExitCode != 0 || r.Notice != "" {
+		t.Errorf("the command's own went with %+v", r)
+	}
+
+	run(`hold 1 small; echo "code $?"`)
+	await()
+	if killed, counted := kill(); !killed || counted != 1 { // the one left: what the command holds is small
+		t.Errorf("killed %v, counted %d", killed, counted)
+	}
+	open("go")
+	if f, err := os.OpenFile(filepath.Join(s.dir, "go"), os.O_WRONLY, 0); err != nil {
+		t.Fatal(err)
+	} else if _, err := f.WriteString("\n"); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-result; string(r.Stdout.Head) != "small 1000000\ncode 0\n" {
+		t.Errorf("the small command ended with %q", r.Stdout.Head)
+	}
+	s.run("wait")
+	if left, err := os.ReadFile(filepath.Join(s.dir, "left")); err != nil || !strings.Contains(string(left), "Killed") {
+		t.Errorf("the one that was left said %q, %v", left, err)
+	}
+
+	// Nothing is left but the shell and its spare.
+	<-s.interp.(*bash).settled
+	if killed, counted := kill(); killed || counted != 0 {
+		t.Errorf("killed %v, counted %d, want the idle shell left alone", killed, counted)
+	}
+	if got := s.run(`echo ${#y}`); got != "12000000\n" {
+		t.Errorf("the shell forgot: %q", got)
+	}
+}
