@@ -27,6 +27,9 @@ type fakeAgent struct {
 
 	// exec answers a command; the default answers with the command itself.
 	exec func(ctx http.ResponseWriter, r *http.Request, req client.ExecRequest)
+	// stream answers a command whose output is wanted as it happens; the default
+	// writes the command itself.
+	stream func(f frames, r *http.Request, req client.ExecRequest)
 	// before, if set, sees every request first and may answer it.
 	before func(w http.ResponseWriter, r *http.Request) (done bool)
 
@@ -143,11 +146,18 @@ func (a *fakeAgent) run(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.commands = append(a.commands, req)
 	a.mu.Unlock()
-	if a.exec != nil {
+	result := client.ExecResult{Stdout: req.Command + "\n", DurationMS: 1, StdoutBytes: int64(len(req.Command) + 1)}
+	switch wantsFrames := r.Header.Get("Accept") == framesType; {
+	case wantsFrames && a.stream != nil:
+		a.stream(frames{w}, r, req)
+	case wantsFrames:
+		frames{w}.stdout(result.Stdout)
+		frames{w}.result(result)
+	case a.exec != nil:
 		a.exec(w, r, req)
-		return
+	default:
+		agentJSON(w, result)
 	}
-	agentJSON(w, client.ExecResult{Stdout: req.Command + "\n", DurationMS: 1, StdoutBytes: int64(len(req.Command) + 1)})
 }
 
 func (a *fakeAgent) export(w http.ResponseWriter, r *http.Request) {

@@ -183,9 +183,14 @@ func (s *stack) connect(era, token, session string) *mcp.ClientSession {
 
 func (s *stack) connectWith(era string, h http.Header) *mcp.ClientSession {
 	s.t.Helper()
+	return s.connectWithOptions(era, h, nil)
+}
+
+func (s *stack) connectWithOptions(era string, h http.Header, o *mcp.ClientOptions) *mcp.ClientSession {
+	s.t.Helper()
 	transport := &http.Transport{}
 	s.t.Cleanup(transport.CloseIdleConnections)
-	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
 	session, err := client.Connect(s.t.Context(), &mcp.StreamableClientTransport{
 		Endpoint:             s.url + "/mcp",
 		HTTPClient:           &http.Client{Transport: headers{h, transport}},

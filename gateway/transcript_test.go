@@ -1,9 +1,11 @@
 package gateway_test
 
 import (
+	"bufio"
 	"bytes"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -86,6 +88,36 @@ func logged(w http.ResponseWriter, _ *http.Request, _ client.ExecRequest) {
 	agentJSON(w, client.ExecResult{
 		Stdout: "1\n[... 6888890 bytes omitted ...]\n1000000\n", Truncated: true, OmittedBytes: 6888890, DurationMS: 1, StdoutBytes: 6888896,
 		Log: &client.ExecLog{Stdout: &client.LogFile{ID: artifactID, Path: ".berth/logs/1.stdout", Size: 6888896, ExpiresIn: 3600}},
+	})
+}
+
+// The transcript of a call that is told of its output, and then is silent.
+func TestProgressTranscript(t *testing.T) {
+	t.Parallel()
+	forEachEra(t, func(t *testing.T, era string) {
+		l := newLive(t)
+		told := make(chan struct{})
+		l.agent.stream = func(f frames, _ *http.Request, _ client.ExecRequest) {
+			f.stderr("warning: \x1b[1m<x>\x1b[0m\n")
+			<-told
+			f.result(client.ExecResult{Stderr: "warning: \x1b[1m<x>\x1b[0m\n", DurationMS: 1, StderrBytes: 21})
+		}
+		body := progressBody(era, `"token"`, "make")
+		resp := l.begin(t.Context(), era, body)
+		lines := bufio.NewReader(resp.Body)
+		var answer strings.Builder
+		for !strings.HasSuffix(answer.String(), "\n\n") {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.WriteString(line)
+		}
+		close(told)
+		if _, err := io.Copy(&answer, lines); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, filepath.Join(era, "bash-progress.http"), transcript(body, resp, answer.String()))
 	})
 }
 

@@ -2,6 +2,8 @@ package dispatch
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/berth-dev/berth/gateway/session"
@@ -37,18 +39,28 @@ type Command struct {
 	// less is nothing.
 	Timeout        int
 	MaxOutputBytes int
+	// Output, if set, is given what the command writes, as it does: its kind is
+	// client.FrameStdout or client.FrameStderr, and data is valid until it returns.
+	// While it doesn't, the command waits.
+	Output func(kind byte, data []byte)
 }
 
-// Exec runs a command in the session's shell.
+// Exec runs a command in the session's shell. The result is the same with and
+// without Output.
 func (d *Dispatcher) Exec(ctx context.Context, req session.Request, command Command) (*client.ExecResult, error) {
 	var result *client.ExecResult
 	notice, err := d.call(ctx, req, never, func(ctx context.Context, rec *session.Record) (err error) {
 		timeout := Timeout(command.Timeout, rec.Limits)
-		result, err = d.agent.Exec(ctx, rec.Pod(), client.ExecRequest{
+		request := client.ExecRequest{
 			Command:        command.Source,
 			Timeout:        timeout.Seconds(),
 			MaxOutputBytes: max(command.MaxOutputBytes, 0),
-		}, timeout)
+		}
+		if command.Output == nil {
+			result, err = d.agent.Exec(ctx, rec.Pod(), request, timeout)
+			return err
+		}
+		result, err = d.stream(ctx, rec.Pod(), request, timeout, command.Output)
 		return err
 	})
 	if err != nil {
@@ -56,6 +68,22 @@ func (d *Dispatcher) Exec(ctx context.Context, req session.Request, command Comm
 	}
 	result.Notice = JoinNotices(notice, result.Notice)
 	return result, nil
+}
+
+// stream runs a command that has written something once output was called: then
+// no word of its agent makes it one that didn't run.
+func (d *Dispatcher) stream(ctx context.Context, pod client.Pod, request client.ExecRequest, timeout time.Duration, output func(byte, []byte)) (*client.ExecResult, error) {
+	ran := false
+	result, err := d.agent.ExecStream(ctx, pod, request, timeout, func(kind byte, data []byte) error {
+		ran = true
+		output(kind, data)
+		return nil
+	})
+	var refusal *client.Error
+	if ran && errors.As(err, &refusal) {
+		return nil, fmt.Errorf("%w: a refusal of what had run: %s", client.ErrBadAnswer, refusal.Code)
+	}
+	return result, err
 }
 
 // Export takes a file out of the session's workspace. The notice says what the

@@ -30,6 +30,9 @@ import (
 type Agent interface {
 	Bind(ctx context.Context, pod client.Pod, s client.Session) error
 	Exec(ctx context.Context, pod client.Pod, request client.ExecRequest, commandTimeout time.Duration) (*client.ExecResult, error)
+	// ExecStream is Exec that gives sink what the command writes, as it does. Data
+	// is valid until sink returns.
+	ExecStream(ctx context.Context, pod client.Pod, request client.ExecRequest, commandTimeout time.Duration, sink func(kind byte, data []byte) error) (*client.ExecResult, error)
 	Export(ctx context.Context, pod client.Pod, path string) (*client.Artifact, error)
 	ReadArtifact(ctx context.Context, pod client.Pod, id string, span client.Span, budget int64) (*client.Reading, error)
 	Processes

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
@@ -82,7 +83,7 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 	case errors.Is(err, client.ErrNotSent):
 		d.log.Warn("Agent was not reached", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
 		return &AgentError{"the sandbox could not be reached; nothing was run" + d.cause(ctx, rec), err}
-	case errors.Is(err, client.ErrBadAnswer):
+	case errors.Is(err, client.ErrBadAnswer) && !cutOff(err):
 		d.observe(TroubleBadAnswer)
 		d.log.Warn("Agent gave a bad answer", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
 		return &AgentError{"the sandbox's agent gave an answer that can't be used", err}
@@ -115,6 +116,10 @@ func (d *Dispatcher) lost(ctx context.Context, rec *session.Record, err error) e
 	d.log.Warn("Connection to agent was lost", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
 	return &AgentError{"the connection to the sandbox was lost; what was asked may have run" + d.cause(ctx, rec), err}
 }
+
+// cutOff tells whether an answer ended before its time: its agent is rather gone
+// than lying.
+func cutOff(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) }
 
 // broke tells whether err is that of a connection, rather than an answer of the
 // agent, the end of the time for one, or a decision of this package.

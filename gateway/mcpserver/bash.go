@@ -68,10 +68,13 @@ func (s *Server) bash(ctx context.Context, req *mcp.CallToolRequest, in bashIn) 
 	if in.Background {
 		return s.background(ctx, target, in)
 	}
+	output, stop := report(ctx, req)
+	defer stop()
 	result, err := s.Calls.Exec(ctx, target, dispatch.Command{
 		Source:         in.Command,
 		Timeout:        int(in.Timeout),
 		MaxOutputBytes: int(in.MaxOutputBytes),
+		Output:         output,
 	})
 	if err != nil {
 		call.Code = codeOf(ctx, err)
