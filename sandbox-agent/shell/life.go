@@ -153,10 +153,11 @@ func (l *life) send(words []string) error {
 }
 
 func (l *life) setText(s string) error {
-	if err := l.text.Truncate(0); err != nil {
+	// Cut only afterwards: an emptied file gives its memory back and asks for it anew.
+	if _, err := l.text.WriteAt([]byte(s), 0); err != nil {
 		return err
 	}
-	if _, err := l.text.WriteAt([]byte(s), 0); err != nil {
+	if err := l.text.Truncate(int64(len(s))); err != nil {
 		return err
 	}
 	_, err := l.text.Seek(0, io.SeekStart)
