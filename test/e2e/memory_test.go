@@ -32,6 +32,7 @@ var _ = Describe("A session that exceeds its memory limit", func() {
 		result, err := s.Bash(ctx, "tail /dev/zero")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(result.ExitCode).To(Equal(137))
+		Expect(result.Notice).To(HavePrefix(v1alpha1.ReasonOOMKilled))
 		Expect(run(ctx, s, `cat file; echo "$kept"`)).To(Equal("mine\nyes\n"))
 		Expect(t.sandbox(ctx, "hungry").Status.LastTermination).To(BeNil(), "the container runs on")
 	}, SpecTimeout(specTimeout))
@@ -40,6 +41,7 @@ var _ = Describe("A session that exceeds its memory limit", func() {
 		result, err := s.Bash(ctx, "kept=no; x=a; while :; do x=$x$x; done")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(result.ExitCode).To(Equal(137))
+		Expect(result.Notice).To(HavePrefix(v1alpha1.ReasonOOMKilled))
 		Expect(run(ctx, s, `cat file; echo "$kept"`)).To(Equal("mine\nyes\n"))
 	}, SpecTimeout(specTimeout))
 
