@@ -144,7 +144,7 @@ func TestOutputIsHeadAndTail(t *testing.T) {
 	if !strings.HasPrefix(r.Stdout, "1\n2\n3\n") || !strings.HasSuffix(r.Stdout, "\n999999\n1000000\n") {
 		t.Errorf("want the first and the last lines, got %.100q...", r.Stdout)
 	}
-	want := &client.ExecResult{Stdout: r.Stdout, Stderr: "err\n", Truncated: true, OmittedBytes: 6888896 - 1000, StdoutBytes: 6888896, StderrBytes: 4, DurationMS: r.DurationMS}
+	want := &client.ExecResult{Stdout: r.Stdout, Stderr: "err\n", Truncated: true, OmittedBytes: 6888896 - 1000, StdoutBytes: 6888896, StderrBytes: 4, Log: r.Log, DurationMS: r.DurationMS}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}

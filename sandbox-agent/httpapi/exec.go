@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-dev/berth/sandbox-agent/execlog"
 	"github.com/berth-dev/berth/sandbox-agent/output"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
@@ -33,20 +34,54 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, _ string) *Refusal
 	if refusal := checkExec(r, req); refusal != nil {
 		return refusal
 	}
-	ctx, done, refusal := s.commands.begin(r.Context(), req.ID)
+	limits := s.session.current()
+	var logs *execlog.Command
+	if s.logs != nil && !req.NoLog {
+		logs = s.logs.Command(limits.LogBytes)
+	}
+	defer logs.Finish()
+	c := command(req, limits)
+	c.Logs = logs
+	if !wantsFrames(r) {
+		result, refusal := s.run(r.Context(), req.ID, c)
+		if refusal != nil {
+			return refusal
+		}
+		writeJSON(w, http.StatusOK, encode(&result, logs))
+		return nil
+	}
+	f := &frames{w: w}
+	c.Follower = f
+	result, refusal := s.run(r.Context(), req.ID, c)
 	if refusal != nil {
-		return refusal
+		return f.refuse(refusal)
+	}
+	result.Deliver()
+	f.end(wire.FrameResult, encode(&result, logs))
+	return nil
+}
+
+// run runs a command to its end. Its answer is given afterwards, so that neither
+// the next command nor the agent's own end waits for a slow reader.
+func (s *Server) run(parent context.Context, id string, c shell.Command) (shell.Result, *Refusal) {
+	ctx, done, refusal := s.commands.begin(parent, id)
+	if refusal != nil {
+		return shell.Result{}, refusal
 	}
 	defer done()
-	result, err := s.shell.Run(ctx, command(req, s.session.current()))
-	if err != nil {
-		return runRefusal(ctx, w, err)
+	result, err := s.shell.Run(ctx, c)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		// Whoever cancelled it knows, whoever waits for it must not repeat it.
+		const notice = "The command was cancelled before it began: nothing ran."
+		return shell.Result{ExitCode: exitKilled, Notice: notice}, nil
+	case err != nil:
+		return shell.Result{}, shellRefusal(err)
 	}
 	if result.ExitCode == exitKilled && errors.Is(context.Cause(ctx), errEnding) {
-		result.Notice = strings.TrimSpace(result.Notice + " The command was stopped because the sandbox is shutting down.")
+		result.Notice = join(result.Notice, "The command was stopped because the sandbox is shutting down.")
 	}
-	writeJSON(w, http.StatusOK, encode(result))
-	return nil
+	return result, nil
 }
 
 func (s *Server) ready() *Refusal {
@@ -65,8 +100,8 @@ func draining() *Refusal {
 
 func checkExec(r *http.Request, req wire.ExecRequest) *Refusal {
 	switch {
-	case !acceptsJSON(r):
-		return refuse(http.StatusNotAcceptable, wire.CodeNotAcceptable, "this route answers "+contentJSON)
+	case !acceptsJSON(r) && !wantsFrames(r):
+		return refuse(http.StatusNotAcceptable, wire.CodeNotAcceptable, "this route answers "+contentJSON+" or "+wire.FramesType)
 	case req.Command == "":
 		return badRequest("command: must not be empty")
 	case strings.ContainsRune(req.Command, 0):
@@ -104,8 +139,10 @@ func command(req wire.ExecRequest, limits wire.Limits) shell.Command {
 	}
 }
 
-func encode(r shell.Result) wire.ExecResult {
-	stdout, stderr := output.Encode(r.Stdout, r.Stderr, budget)
+// encode makes the answer of a result, whose logs are complete then.
+func encode(r *shell.Result, logs *execlog.Command) wire.ExecResult {
+	stdout, stderr := output.Encode(&r.Stdout, &r.Stderr, budget)
+	log, notice := logs.Finish()
 	omitted := stdout.Omitted + stderr.Omitted
 	return wire.ExecResult{
 		Stdout:       stdout.String,
@@ -117,17 +154,16 @@ func encode(r shell.Result) wire.ExecResult {
 		OmittedBytes: omitted,
 		StdoutBytes:  r.Stdout.Total,
 		StderrBytes:  r.Stderr.Total,
-		Notice:       r.Notice,
+		Log:          log,
+		Notice:       join(r.Notice, notice),
 	}
 }
 
-// runRefusal answers for a command that never began. A cancelled one is a
-// result: whoever cancelled it knows, whoever waits for it must not repeat it.
-func runRefusal(ctx context.Context, w http.ResponseWriter, err error) *Refusal {
+func join(a, b string) string { return strings.TrimSpace(a + " " + b) }
+
+// shellRefusal answers for a command that never began.
+func shellRefusal(err error) *Refusal {
 	switch {
-	case ctx.Err() != nil:
-		writeJSON(w, http.StatusOK, wire.ExecResult{ExitCode: exitKilled, Notice: "The command was cancelled before it began: nothing ran."})
-		return nil
 	case errors.Is(err, shell.ErrQueueFull):
 		return &Refusal{Status: http.StatusTooManyRequests, Code: wire.CodeQueueFull, Message: "too many commands wait: try again later", RetryAfter: retryAfter}
 	case errors.Is(err, shell.ErrNoShell):

@@ -45,19 +45,24 @@ func (f *Refusal) write(w http.ResponseWriter) {
 // writeJSON answers with v. An answer that can't be delivered has nobody left
 // to be told.
 func writeJSON(w http.ResponseWriter, status int, v any) {
+	b := encodeJSON(v)
+	h := w.Header()
+	h.Set("Content-Type", contentJSON)
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(b)
+}
+
+func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		panic("httpapi: a type of the wire does not encode: " + err.Error())
 	}
-	h := w.Header()
-	h.Set("Content-Type", contentJSON)
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes())
+	return b.Bytes()
 }
 
 // readJSON reads one JSON object of at most limit bytes into v: no unknown

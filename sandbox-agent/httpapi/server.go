@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
+	"github.com/berth-dev/berth/sandbox-agent/execlog"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
@@ -35,6 +36,7 @@ type Background interface {
 type Server struct {
 	shell     Shell
 	artifacts *artifact.Store
+	logs      *execlog.Store // nil: none are kept
 	gate      Gate
 	log       *slog.Logger
 
@@ -60,6 +62,10 @@ func New(sh Shell, artifacts *artifact.Store, gate Gate, log *slog.Logger) *Serv
 	}
 	return s
 }
+
+// KeepLogs keeps the whole of outputs that results can't carry. It comes before
+// the first request.
+func (s *Server) KeepLogs(logs *execlog.Store) { s.logs = logs }
 
 // BindLocally binds a session with default limits, for an agent that a
 // developer starts by hand.

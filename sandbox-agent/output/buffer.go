@@ -1,5 +1,7 @@
 package output
 
+import "github.com/berth-dev/berth/sandbox-agent/execlog"
+
 // Buffer keeps the first and the last bytes of a stream, at most limit
 // together, and counts them all. Its memory grows with what is written, up to
 // limit. It is not safe for concurrent use.
@@ -33,6 +35,9 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	if len(p) > b.tails {
 		p = p[len(p)-b.tails:]
 	}
+	if b.tail == nil {
+		b.tail = make([]byte, 0, b.tails) // who writes more than the head writes much
+	}
 	if room := b.tails - len(b.tail); room > 0 {
 		k := min(room, len(p))
 		b.tail = append(b.tail, p[:k]...)
@@ -51,17 +56,19 @@ func (b *Buffer) Write(p []byte) (int, error) {
 type Stream struct {
 	Head, Tail []byte
 	Total      int64
+	// Log holds all of it, nil when there is none (yet).
+	Log *execlog.Log
+
+	open func() *execlog.Log // nil: none is wanted
 }
 
 // Omitted is how many bytes of the stream are missing between Head and Tail.
-func (s Stream) Omitted() int64 { return s.Total - int64(len(s.Head)) - int64(len(s.Tail)) }
+func (s *Stream) Omitted() int64 { return s.Total - int64(len(s.Head)) - int64(len(s.Tail)) }
 
 // Stream returns what was kept. The buffer must not be used afterwards.
 func (b *Buffer) Stream() Stream {
-	s := Stream{Head: b.head, Total: b.total}
-	if b.next == 0 {
-		s.Tail = b.tail
-	} else {
+	s := Stream{Head: b.head, Tail: b.tail, Total: b.total}
+	if b.next > 0 {
 		s.Tail = append(append(make([]byte, 0, len(b.tail)), b.tail[b.next:]...), b.tail[:b.next]...)
 	}
 	if s.Omitted() == 0 {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/berth-dev/berth/sandbox-agent/execlog"
 )
 
 func TestBuffer(t *testing.T) {
@@ -31,10 +33,11 @@ func TestBuffer(t *testing.T) {
 	}
 }
 
-func stream(limit int, data string) Stream {
+func stream(limit int, data string) *Stream {
 	b := NewBuffer(limit)
 	_, _ = b.Write([]byte(data)) // never fails
-	return b.Stream()
+	s := b.Stream()
+	return &s
 }
 
 func TestEncodeWithinBudgetIsExact(t *testing.T) {
@@ -46,7 +49,7 @@ func TestEncodeWithinBudgetIsExact(t *testing.T) {
 
 func TestEncodeCutsBetweenCharacters(t *testing.T) {
 	for limit := 10; limit < 30; limit++ {
-		out, _ := Encode(stream(limit, strings.Repeat("漢", 100)), Stream{}, 1000)
+		out, _ := Encode(stream(limit, strings.Repeat("漢", 100)), &Stream{}, 1000)
 		if strings.ContainsRune(out.String, utf8.RuneError) {
 			t.Errorf("limit %d cut a character: %q", limit, out.String)
 		}
@@ -84,11 +87,13 @@ func twice(t testing.TB, texts ...Text) int {
 }
 
 func FuzzEncode(f *testing.F) {
-	f.Add([]byte("text"), []byte("\x00\x01\"\\<>&\u2028"), 10, 500)
-	f.Add(bytes.Repeat([]byte("\xe6\xbc"), 100), []byte("\xff\xfe"), 33, 400)
-	f.Fuzz(func(t *testing.T, a, b []byte, limit, budget int) {
+	f.Add([]byte("text"), []byte("\x00\x01\"\\<>&\u2028"), 10, 500, int64(100))
+	f.Add(bytes.Repeat([]byte("\xe6\xbc"), 100), []byte("\xff\xfe"), 33, 700, int64(1<<20))
+	f.Add(bytes.Repeat([]byte("a"), 1000), bytes.Repeat([]byte{1}, 1000), 1000, 1000, int64(1<<20))
+	f.Fuzz(func(t *testing.T, a, b []byte, limit, budget int, logBytes int64) {
 		limit, budget = min(max(limit, 1), 1<<16), min(max(budget, 2*noteCost), 1<<20)
-		sa, sb := stream(limit, string(a)), stream(limit, string(b))
+		logs := newLogs(t, max(logBytes, 0))
+		sa, sb := recorded(limit, a, logs, execlog.Stdout), recorded(limit, b, logs, execlog.Stderr)
 		out, err := Encode(sa, sb, budget)
 		if got := twice(t, out, err); got > budget+24 { // the quotes around
 			t.Errorf("costs %d with a budget of %d", got, budget)
@@ -100,6 +105,16 @@ func FuzzEncode(f *testing.F) {
 		}
 		if out.Omitted > sa.Total || err.Omitted > sb.Total {
 			t.Errorf("omitted %d of %d and %d of %d", out.Omitted, sa.Total, err.Omitted, sb.Total)
+		}
+		for _, x := range []struct {
+			stream *Stream
+			text   Text
+			all    []byte
+		}{{sa, out, a}, {sb, err, b}} {
+			if (x.stream.Log != nil) != (x.text.Omitted > 0) {
+				t.Errorf("%d bytes are omitted, log %v", x.text.Omitted, x.stream.Log)
+			}
+			checkLog(t, logs, x.stream, x.all)
 		}
 	})
 }

@@ -15,8 +15,9 @@ type Text struct {
 // Encode returns both streams as valid UTF-8 that costs at most budget bytes
 // in an answer. One that costs less than half leaves the rest to the other.
 // What is left out is cut from the middle, at the border of a character, and a
-// line says how much.
-func Encode(stdout, stderr Stream, budget int) (out, err Text) {
+// line says how much, and where all of it is. A stream that must be cut goes to
+// its log, also when all of it was kept.
+func Encode(stdout, stderr *Stream, budget int) (out, err Text) {
 	half := budget / 2
 	costOut, costErr := stdout.cost(), stderr.cost()
 	switch {
@@ -31,9 +32,9 @@ func Encode(stdout, stderr Stream, budget int) (out, err Text) {
 }
 
 // noteCost is more than the line about omitted bytes costs.
-const noteCost = 160
+const noteCost = 320
 
-func (s Stream) cost() int {
+func (s *Stream) cost() int {
 	c := cost(s.Head) + cost(s.Tail)
 	if s.Omitted() > 0 {
 		c += noteCost
@@ -41,11 +42,12 @@ func (s Stream) cost() int {
 	return c
 }
 
-func (s Stream) text(budget int) Text {
+func (s *Stream) text(budget int) Text {
 	head, tail := s.Head, s.Tail
 	if s.Omitted() == 0 && s.cost() <= budget {
 		return Text{String: valid(head)}
 	}
+	s.spill()
 	if len(tail) == 0 { // cut in the middle
 		m := len(head) / 2
 		head, tail = head[:m], head[m:]
@@ -55,9 +57,21 @@ func (s Stream) text(budget int) Text {
 	tail = suffix(tail, budget-cost(head))
 	omitted := s.Total - int64(len(head)) - int64(len(tail))
 	return Text{
-		String:  valid(head) + fmt.Sprintf("\n[... %d bytes omitted ...]\n", omitted) + valid(tail),
+		String:  valid(head) + s.note(omitted) + valid(tail),
 		Omitted: omitted,
 	}
+}
+
+// note is the line that stands for what is left out.
+func (s *Stream) note(omitted int64) string {
+	where := ""
+	if s.Log != nil && s.Log.Path() != "" {
+		where = "; all of it is in " + s.Log.Path()
+		if s.Log.Truncated() {
+			where = fmt.Sprintf("; the first %d bytes are in %s", s.Log.Size(), s.Log.Path())
+		}
+	}
+	return fmt.Sprintf("\n[... %d bytes omitted%s ...]\n", omitted, where)
 }
 
 // cost is an upper bound of what b takes in an answer that holds it twice: as

@@ -29,7 +29,7 @@ func (g guard) handler(next http.Handler) http.Handler {
 	})
 }
 
-// listener guards connections.
+// listener guards connections, and has patience with them.
 type listener struct {
 	net.Listener
 	limits *initproc.Limits
@@ -43,6 +43,7 @@ func (l listener) Accept() (net.Conn, error) {
 		if broken := l.limits.Restore(); broken != nil {
 			return nil, broken
 		}
+		return nil, err
 	}
-	return conn, err
+	return newPatient(conn, patience), nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
+	"github.com/berth-dev/berth/sandbox-agent/execlog"
 	"github.com/berth-dev/berth/sandbox-agent/httpapi"
 	"github.com/berth-dev/berth/sandbox-agent/initproc"
 	"github.com/berth-dev/berth/sandbox-agent/process"
@@ -88,7 +89,12 @@ func run(o Options, environ []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	logs, err := execlog.New(o.Workspace, store, artifact.SystemClock{})
+	if err != nil {
+		return 0, err
+	}
 	api := httpapi.New(sh, store, gate, log)
+	api.KeepLogs(logs)
 	if o.InsecureNoAuth {
 		api.BindLocally()
 	}

@@ -97,8 +97,7 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 		defer stop()
 		in = fmt.Sprintf("/proc/self/fd/%d", fdStdin)
 	}
-	l.stdout.keep(c.OutputBytes)
-	l.stderr.keep(c.OutputBytes)
+	l.out.begin(c, b.config.Leftovers)
 	began, tick := time.Now(), process.Now()
 	b.tick = tick
 	if err := l.send(words(in, b.status, hint, c)); err != nil {
@@ -106,8 +105,8 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 	}
 	result, leftover, ended := b.await(ctx, l, c, tick)
 	b.config.exposure.idle(l.main.PID, l.spare.PID)
-	result.Stdout, result.Stderr = l.stdout.seal(), l.stderr.seal()
-	l.stdout, l.stderr = nil, nil
+	l.out.seal(&result)
+	l.out = nil
 	result.Duration = time.Since(began)
 	if ended && !b.takeOver(l) {
 		b.notice = ""
@@ -115,7 +114,7 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 	}
 	result.Notice, b.notice = b.notice, ""
 	b.status = result.ExitCode
-	b.settleSoon(leftover)
+	b.settleSoon(leftover, result.streams)
 	return result, nil
 }
 
@@ -171,8 +170,7 @@ func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Re
 		case <-timer.C:
 			if !pumped {
 				pumped = true
-				l.stdout.pump()
-				l.stderr.pump()
+				l.out.pump()
 				timer.Reset(c.Timeout - quick)
 				stuck = time.After(stuckTime)
 				b.config.exposure.runs(b.scope(l, tick))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/berth-dev/berth/sandbox-agent/execlog"
 	"github.com/berth-dev/berth/sandbox-agent/output"
 )
 
@@ -18,6 +19,21 @@ type Command struct {
 	Timeout time.Duration
 	// OutputBytes is how much of each stream is kept.
 	OutputBytes int
+	// Logs makes the logs of streams that are longer. Nil makes none.
+	Logs *execlog.Command
+	// Follower is handed the output as it is read. It may be nil.
+	Follower Follower
+}
+
+// Follower reads along. Its methods are called by a goroutine for each stream;
+// while one blocks, so does the command once its pipe is full.
+type Follower interface {
+	// Began says that the command has begun and takes its time. It may come
+	// twice, and not at all.
+	Began()
+	// Output takes what the command wrote to stream (wire.FrameStdout,
+	// wire.FrameStderr), in order. p is valid during the call.
+	Output(stream byte, p []byte)
 }
 
 // Result is what a command did.
@@ -28,6 +44,17 @@ type Result struct {
 	TimedOut       bool
 	// Notice says what was lost since the result before, if anything.
 	Notice string
+
+	streams *streams
+}
+
+// Deliver hands the follower what it has not had yet, and returns when it has
+// all. The next command doesn't wait for that.
+func (r *Result) Deliver() {
+	if r.streams != nil {
+		r.streams.stdout.deliver()
+		r.streams.stderr.deliver()
+	}
 }
 
 // killed is the exit code of a command that was killed by time-out or cancel.

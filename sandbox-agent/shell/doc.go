@@ -21,5 +21,5 @@
 // two fresh pipes that the shell makes (a here-string is one) and the agent
 // opens through /proc, since nothing can hand a descriptor to a running bash.
 // A child that outlives its command holds that command's pipes and no others:
-// what it still writes is drained and goes nowhere.
+// what it still writes never gets into a later result.
 package shell

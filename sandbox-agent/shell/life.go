@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/sandbox-agent/process"
+	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
 // Descriptors of the resident shell. It is born with fdWake and the three
@@ -43,8 +44,7 @@ type life struct {
 	spare  process.Pin   // forked before the command that runs or comes next
 	mark   int           // the last pid that was given out before that command
 	killed []process.Pin // spares that may not be gone yet
-	stdout *capture      // the next command's, once settled
-	stderr *capture
+	out    *streams      // the next command's, once settled
 }
 
 // begin starts a bash. It does not wait for it to be ready.
@@ -132,14 +132,18 @@ func (l *life) pipePath(fd int) string { return fmt.Sprintf("/proc/%d/fd/%d", l.
 
 // open opens the pipes that the shell made for the next command. A
 // here-string's newline is the first byte in each.
-func (l *life) open() (err error) {
-	if l.stdout, err = openCapture(l.pipePath(fdStdout), 1); err != nil {
+func (l *life) open() error {
+	stdout, err := openCapture(l.pipePath(fdStdout), wire.FrameStdout, 1)
+	if err != nil {
 		return err
 	}
-	if l.stderr, err = openCapture(l.pipePath(fdStderr), 1); err != nil {
-		l.dropPipes()
+	stderr, err := openCapture(l.pipePath(fdStderr), wire.FrameStderr, 1)
+	if err != nil {
+		stdout.discard()
+		return err
 	}
-	return err
+	l.out = newStreams(stdout, stderr)
+	return nil
 }
 
 // send hands words to the shell and wakes it: the path of standard input, the
@@ -190,9 +194,8 @@ func (l *life) alone(patience time.Duration) bool {
 }
 
 func (l *life) dropPipes() {
-	l.stdout.discard()
-	l.stderr.discard()
-	l.stdout, l.stderr = nil, nil
+	l.out.discard()
+	l.out = nil
 }
 
 // close lets go of the shell and its spare: both end when they see it. It is

@@ -15,11 +15,13 @@ import (
 const settleTime = 5 * time.Second
 
 // settleSoon prepares the shell for the next command while the caller already
-// has its result.
-func (b *bash) settleSoon(leftover *record) {
+// has its result. Then the shell itself has let go of ended, the command's streams:
+// whoever still has them open was left behind by it.
+func (b *bash) settleSoon(leftover *record, ended *streams) {
 	b.settled = make(chan struct{})
 	go func() {
 		defer close(b.settled)
+		defer ended.settle()
 		if b.life == nil {
 			b.start()
 			return

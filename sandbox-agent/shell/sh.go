@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/sandbox-agent/process"
+	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
 // sh runs each command in a new process of a plain POSIX shell, for images
@@ -63,7 +64,8 @@ func (s *sh) run(ctx context.Context, c Command) (Result, error) {
 		r.Notice = killAll(p.child, tick)
 	}
 	r.Duration = time.Since(began)
-	r.Stdout, r.Stderr = p.stdout.seal(), p.stderr.seal()
+	p.out.seal(&r)
+	p.out.settle()
 	return r, nil
 }
 
@@ -82,9 +84,9 @@ func killAll(child *process.Child, tick uint64) (notice string) {
 
 // shProcess is one running command.
 type shProcess struct {
-	child          *process.Child
-	stdout, stderr *capture
-	saved          *os.File
+	child *process.Child
+	out   *streams
+	saved *os.File
 }
 
 func (p *shProcess) close() { p.saved.Close() }
@@ -94,9 +96,9 @@ func (s *sh) start(c Command) (*shProcess, error) {
 	state, err2 := memory("state", s.state)
 	saved, err3 := memory("saved", "")
 	stdin, err4 := memory("stdin", c.Stdin)
-	stdout, err5 := newCapture()
-	stderr, err6 := newCapture()
-	p := &shProcess{stdout: stdout, stderr: stderr, saved: saved}
+	stdout, err5 := newCapture(wire.FrameStdout)
+	stderr, err6 := newCapture(wire.FrameStderr)
+	p := &shProcess{out: newStreams(stdout, stderr), saved: saved}
 	err := errors.Join(err1, err2, err3, err4, err5, err6)
 	if err == nil {
 		files := []uintptr{stdin.Fd(), uintptr(stdout.write), uintptr(stderr.write), command.Fd(), state.Fd(), saved.Fd()}
@@ -106,14 +108,11 @@ func (s *sh) start(c Command) (*shProcess, error) {
 	closeAll(command, state, stdin)
 	if err != nil {
 		closeAll(saved)
-		stdout.discard()
-		stderr.discard()
+		p.out.discard()
 		return nil, fmt.Errorf("the shell does not start: %w", err)
 	}
-	for _, s := range []*capture{stdout, stderr} {
-		s.keep(c.OutputBytes)
-		s.pump()
-	}
+	p.out.begin(c, s.config.Leftovers)
+	p.out.pump()
 	return p, nil
 }
 

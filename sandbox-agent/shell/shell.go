@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,11 @@ type Config struct {
 	// Environ is a new shell's environment, and Path in it where shells are
 	// looked for. Setenv adds to it.
 	Environ []string
+	// Leftovers takes what children of a command write after its end. It is
+	// called at most once for a command, when then one of its pipes still has a
+	// writer. Write must be safe for concurrent use; Close comes when no writer is
+	// left. A nil result, or a nil Leftovers, drops all of it.
+	Leftovers func(command string) io.WriteCloser
 	// RestoreLimits undoes what a command has done to the agent's own resource
 	// limits: without open files no shell can be made ready for the next one.
 	RestoreLimits func() error
@@ -60,6 +66,7 @@ type Shell struct {
 	config Config
 	kind   atomic.Value // string
 	queue  queue
+	ended  atomic.Pointer[streams] // the last command's
 
 	interp interpreter // belongs to whoever is in the queue's turn
 	path   string
@@ -122,7 +129,12 @@ func (s *Shell) Run(ctx context.Context, c Command) (r Result, err error) {
 	}
 	s.used = true
 	kills := s.config.kills()
-	defer func() { s.tellKills(kills, &r) }()
+	defer func() {
+		s.tellKills(kills, &r)
+		if r.streams != nil {
+			s.ended.Store(r.streams)
+		}
+	}()
 	r, err = s.interp.run(ctx, c)
 	if b, ok := s.interp.(*bash); ok && errors.Is(err, errNotPipe) {
 		if err := s.downgrade(b); err != nil {

@@ -1,0 +1,75 @@
+package serve
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long a reader may make no progress before it counts as gone.
+const patience = 30 * time.Second
+
+// patient is a connection whose Write gives up when its reader makes no progress
+// for a while: a time-out for the whole of it would be too short for a slow
+// reader and too long for one that is stuck.
+type patient struct {
+	net.Conn
+	raw      syscall.RawConn
+	patience time.Duration
+}
+
+func newPatient(conn net.Conn, patience time.Duration) net.Conn {
+	if c, ok := conn.(syscall.Conn); ok {
+		if raw, err := c.SyscallConn(); err == nil {
+			return &patient{conn, raw, patience}
+		}
+	}
+	return conn
+}
+
+// Write writes all of p, or returns an error that matches
+// os.ErrDeadlineExceeded when the reader is stuck.
+func (c *patient) Write(p []byte) (n int, err error) {
+	if n, err = c.try(p); n == len(p) || err != nil {
+		return n, err // most answers: no timer is needed
+	}
+	defer func() { _ = c.SetWriteDeadline(time.Time{}) }() // fails only when the connection is closed
+	for waiting := c.unread(); ; {
+		if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
+			return n, err
+		}
+		k, err := c.Conn.Write(p[n:])
+		n += k
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		// The kernel takes more only when a good part of what it holds was read.
+		now := c.unread()
+		if k == 0 && now == waiting {
+			return n, err
+		}
+		waiting = now
+	}
+}
+
+// try writes what the kernel takes at once.
+func (c *patient) try(p []byte) (n int, err error) {
+	err = c.raw.Write(func(fd uintptr) bool {
+		n, _ = unix.Write(int(fd), p) // Conn.Write tells what is wrong
+		return true
+	})
+	return max(0, n), err
+}
+
+// unread is how many bytes the reader has not acknowledged.
+func (c *patient) unread() (n int) {
+	err := c.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	if err != nil {
+		return 0
+	}
+	return n
+}
