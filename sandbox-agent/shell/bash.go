@@ -196,6 +196,9 @@ func (b *bash) scope(l *life, tick uint64) process.Scope {
 
 // kill ends the command's processes and its shell.
 func (b *bash) kill(l *life, tick uint64) {
+	// A spare that is stopped when its parent ends is hung up by the kernel. If this
+	// fails, so does what follows.
+	_ = l.spare.Signal(unix.SIGCONT)
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()
 	if err := b.scope(l, tick).Kill(ctx); err != nil {

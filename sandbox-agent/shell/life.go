@@ -44,6 +44,7 @@ type life struct {
 	spare  process.Pin   // forked before the command that runs or comes next
 	mark   int           // the last pid that was given out before that command
 	killed []process.Pin // spares that may not be gone yet
+	depth  int           // how many spares have gone on
 	out    *streams      // the next command's, once settled
 }
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-dev/berth/sandbox-agent/process"
 )
 
@@ -159,6 +161,11 @@ func (b *bash) takeOver(l *life) bool {
 	if !ok {
 		return false
 	}
+	// A command may have stopped it.
+	if err := l.spare.Signal(unix.SIGCONT); err != nil {
+		return false
+	}
+	l.deepen(l.spare.PID)
 	if err := l.setText(loop); err != nil {
 		return false
 	}
