@@ -76,7 +76,7 @@ type agentOptions struct {
 	args      []string
 	root      string   // chroot into it: an image with nothing in it
 	shipped   bool     // the program as it is shipped, not the test binary
-	cgroups   []string // directories of the control groups that it starts in
+	within    []string // shell commands, as root in its namespaces, before it starts
 }
 
 // startAgent starts an agent with a session bound and stops it with the test.
@@ -126,7 +126,7 @@ func newAgent(t testing.TB, o agentOptions) *agent {
 	} else {
 		initproc.Isolate(cmd)
 	}
-	enterCgroups(cmd, o.cgroups)
+	prepare(cmd, o.within)
 	address := a.start(t, cmd)
 	a.url = "http://" + address.String()
 	a.client = client.New(signer, client.Options{Port: int(address.Port()), AllowLoopback: true})

@@ -20,7 +20,7 @@ func TestForkBomb(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := newCgroup(t, "pids", map[string]string{"pids.max": "120"})
-			a := startAgent(t, agentOptions{cgroups: []string{dir}, shipped: true})
+			a := startAgent(t, agentOptions{within: []string{enterCgroup(dir)}, shipped: true})
 			a.output(t, "x=kept; cd /usr")
 			// Its result is its own affair; that there is one is not.
 			r := a.exec(t, client.ExecRequest{Command: command, Timeout: 2})

@@ -11,7 +11,7 @@ func TestOutOfMemoryKillIsNamed(t *testing.T) {
 	t.Parallel()
 	const limit = "64 MiB"
 	dir := newCgroup(t, "memory", map[string]string{"memory.limit_in_bytes": "67108864"})
-	a := startAgent(t, agentOptions{cgroups: []string{dir}, shipped: true})
+	a := startAgent(t, agentOptions{within: []string{enterCgroup(dir)}, shipped: true})
 	a.output(t, "x=kept")
 	for name, c := range map[string]struct {
 		command string

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-dev/berth/sandbox-agent/client"
+	"github.com/berth-dev/berth/test/shellcases"
+)
+
+// TestShellAsUser is the table of TestShell for a user that isn't root.
+func TestShellAsUser(t *testing.T) {
+	t.Parallel()
+	for _, c := range shellcases.Bash() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			a := asUser(t, agentOptions{})
+			a.run(t, shellcases.Setup)
+			for i, s := range c.Steps {
+				r := a.exec(t, client.ExecRequest{Command: s.Run, Timeout: s.Timeout, Stdin: s.Stdin})
+				for _, difference := range shellcases.Check(s, r) {
+					t.Errorf("step %d %.80q: %s\nresult: %.1000v", i, s.Run, difference, *r)
+				}
+			}
+		})
+	}
+}
+
+// What the session's user may not learn of, or do to, the agent.
+func TestAgentIsOutOfTheUsersReach(t *testing.T) {
+	t.Parallel()
+	a := asUser(t, agentOptions{})
+	for name, command := range map[string]string{
+		"descriptors":            `ls /proc/1/fd/ 2>/dev/null | grep .`,
+		"a descriptor":           `: < /proc/1/fd/0`,
+		"memory":                 `head -c 1 /proc/1/mem`,
+		"memory map":             `cat /proc/1/maps`,
+		"environment":            `cat /proc/1/environ`,
+		"root directory":         `ls /proc/1/root/`,
+		"working directory":      `ls /proc/1/cwd/`,
+		"stack":                  `cat /proc/1/stack`,
+		"system call":            `cat /proc/1/syscall`,
+		"auxiliary vector":       `cat /proc/1/auxv`,
+		"ptrace":                 `timeout 5 strace -o /dev/null -p 1`,
+		"signal KILL":            `kill -9 1; test ! -d /proc/1/`,
+		"signal STOP":            `kill -STOP 1; test ! -d /proc/1/`,
+		"OOM score":              `echo 1000 > /proc/1/oom_score_adj`,
+		"cgroup":                 `echo 0 > /sys/fs/cgroup/memory/cgroup.procs`,
+		"its program":            `echo x >> /mnt/agent`,
+		"setuid programs":        `[ "$(setpriv -d | grep -c 'no_new_privs: 1')" = 0 ]`,
+		"the agent's variables":  `env | grep BERTH_`,
+		"those of other shells":  `grep -l BERTH_ /proc/[0-9]*/environ`,
+		"a raw look at its keys": `grep -a BERTH_PUBLIC_KEYS /proc/1/environ`,
+	} {
+		if r := a.run(t, command); r.ExitCode == 0 || r.Stdout != "" {
+			t.Errorf("%s: %q gave %+v", name, command, *r)
+		}
+	}
+	if got := a.output(t, "echo alive; id -u"); got != "alive\n1000\n" {
+		t.Errorf("afterwards: %q", got)
+	}
+}
+
+// R25: a disk that is full fails what writes to it, not the session.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	a := asUser(t, agentOptions{}, "mount -t tmpfs -o size=256k,mode=777 none "+userWorkspace, "mount -t tmpfs -o size=256k,mode=1777 none /tmp")
+	a.output(t, "x=kept; echo file > file")
+	r := a.run(t, `cat /dev/zero > fill; cat /dev/zero > /tmp/fill; echo full`)
+	if r.Stdout != "full\n" || !strings.Contains(r.Stderr, "No space left") {
+		t.Errorf("filling: %+v", *r)
+	}
+	for command, want := range map[string]string{
+		`echo $x`:                    "kept\n",
+		`cat file`:                   "file\n",
+		`cat <<< here`:               "here\n",
+		"cat <<E\n$x\nE":             "kept\n",
+		`echo more > file2`:          "",
+		`echo pipe | cat`:            "pipe\n",
+		`exit 3`:                     "",
+		`(sleep 0; echo sub) & wait`: "sub\n",
+	} {
+		if r := a.run(t, command); r.Stdout != want {
+			t.Errorf("%q: %+v", command, *r)
+		}
+	}
+	r = a.exec(t, client.ExecRequest{Command: "seq 100000", MaxOutputBytes: 1000})
+	if r.ExitCode != 0 || !r.Truncated || r.StdoutBytes != 588895 || !strings.HasSuffix(r.Stdout, "\n100000\n") {
+		t.Errorf("a long output: %+v", *r)
+	}
+	if _, err := a.client.Export(t.Context(), a.pod, "file"); err != nil && !strings.Contains(err.Error(), "no_space") {
+		t.Errorf("export: %v", err)
+	}
+	if got := a.output(t, "rm fill /tmp/fill; echo room > file2; cat file2; echo $x"); got != "room\nkept\n" {
+		t.Errorf("with room again: %q", got)
+	}
+}
