@@ -3,7 +3,6 @@ module github.com/berth-dev/berth
 go 1.26.0
 
 require (
-	github.com/creack/pty v1.1.24
 	github.com/gabriel-vasile/mimetype v1.4.16
 	github.com/go-logr/logr v1.4.3
 	github.com/golang-jwt/jwt/v5 v5.3.1

@@ -1,10 +1,10 @@
 package background
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/sandbox-agent/wire"
@@ -49,32 +49,47 @@ func newStreams(terminal *wire.Terminal) (*streams, error) {
 	return s, nil
 }
 
+// newTerminal opens a pair of terminals.
 func newTerminal(t wire.Terminal) (*streams, error) {
-	master, slave, err := pty.Open()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open a terminal: %w", err)
 	}
-	s := &streams{in: master, out: master, childIn: slave, childOut: slave}
-	if err := resize(master, t); err != nil {
-		s.closeChild()
-		s.close()
-		return nil, err
+	master := os.NewFile(uintptr(fd), "terminal")
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
 	}
-	return s, nil
+	var slave *os.File
+	if err == nil {
+		slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err == nil {
+		err = resize(master, t)
+	}
+	if err != nil {
+		master.Close()
+		slave.Close() // nil is fine
+		return nil, fmt.Errorf("open a terminal: %w", err)
+	}
+	return &streams{in: master, out: master, childIn: slave, childOut: slave}, nil
 }
 
 func resize(master *os.File, t wire.Terminal) error {
-	size := pty.Winsize{Rows: uint16(t.Rows), Cols: uint16(t.Cols)}
-	if size.Rows == 0 {
-		size.Rows = defaultRows
+	size := unix.Winsize{Row: uint16(t.Rows), Col: uint16(t.Cols)}
+	if size.Row == 0 {
+		size.Row = defaultRows
 	}
-	if size.Cols == 0 {
-		size.Cols = defaultCols
+	if size.Col == 0 {
+		size.Col = defaultCols
 	}
-	if err := pty.Setsize(master, &size); err != nil {
-		return fmt.Errorf("resize the terminal: %w", err)
+	raw, err := master.SyscallConn() // File.Fd would make it block
+	if err != nil {
+		return err
 	}
-	return nil
+	var failure error
+	err = raw.Control(func(fd uintptr) { failure = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &size) })
+	return errors.Join(err, failure)
 }
 
 // closeChild closes the process's ends.

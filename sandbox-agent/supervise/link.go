@@ -28,6 +28,7 @@ type link struct {
 	pin       process.Pin // released with the link's end
 	seq       uint64
 	pending   map[uint64]chan answer
+	taken     uint64 // the last request that came
 	processes map[int]*Process
 }
 
@@ -110,9 +111,14 @@ func (l *link) alive() bool {
 
 // kill ends a supervisor that does not answer.
 func (l *link) kill() {
+	const patience = time.Second
 	l.signal(unix.SIGKILL)
-	l.conn.Close()
-	<-l.lost
+	select {
+	case <-l.lost: // after its last word
+	case <-time.After(patience):
+		l.conn.Close()
+		<-l.lost
+	}
 }
 
 // signal sends a signal to the supervisor, if it is there.
@@ -141,7 +147,8 @@ func (l *link) start(ctx context.Context, fds []int) (*Process, error) {
 		return nil, err
 	}
 	if _, _, err := l.conn.WriteMsgUnix(b, unix.UnixRights(fds...), nil); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrLost, err)
+		l.kill()
+		return nil, fmt.Errorf("%w: %w", errNotTaken, err)
 	}
 	select {
 	case a := <-result:
@@ -149,13 +156,22 @@ func (l *link) start(ctx context.Context, fds []int) (*Process, error) {
 	case <-l.lost:
 	case <-ctx.Done():
 	}
+	l.kill() // one that is stuck
 	select {
 	case a := <-result: // came before the end
 		return a.process, a.err
 	default:
-		return nil, ErrLost
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.taken < seq {
+		return nil, errNotTaken
+	}
+	return nil, ErrLost
 }
+
+// errNotTaken is returned for a request that the supervisor has not seen.
+var errNotTaken = errors.New("the supervisor of background processes ended")
 
 // receive takes replies until the supervisor is gone or breaks the form.
 func (l *link) receive() {
@@ -186,6 +202,8 @@ func (l *link) take(r reply, fds []int) ([]int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch r.Kind {
+	case taken:
+		l.taken = r.Seq
 	case ready:
 		select {
 		case <-l.ready:

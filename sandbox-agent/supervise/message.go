@@ -40,6 +40,7 @@ type request struct {
 // Kinds of a reply.
 const (
 	ready   = "ready"   // requests are taken from now on
+	taken   = "taken"   // the request came: from here on it may run
 	started = "started" // as PID; a pidfd comes with it where the kernel has them
 	failed  = "failed"  // nothing runs, for Error
 	exited  = "exited"  // PID ended with Code, 128+n for signal n
@@ -76,6 +77,8 @@ func parseReply(b []byte) (reply, error) {
 	switch r.Kind {
 	case ready:
 		ok = r == reply{Kind: ready}
+	case taken:
+		ok = r == reply{Kind: taken, Seq: r.Seq} && r.Seq > 0
 	case started:
 		ok = r.Seq > 0 && r.PID > 1 && r.Code == 0 && r.Error == ""
 	case failed:

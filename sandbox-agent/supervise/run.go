@@ -93,6 +93,9 @@ func (s server) handle(message []byte, fds []int, flags int) error {
 	if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 || len(fds) <= extraFiles {
 		return s.send(reply{Kind: failed, Seq: r.Seq, Error: "its descriptors did not arrive: too many files are open"}, -1)
 	}
+	if err := s.send(reply{Kind: taken, Seq: r.Seq}, -1); err != nil {
+		return err
+	}
 	child, pidfd, err := s.start(fds)
 	if err != nil {
 		text := err.Error()

@@ -111,7 +111,7 @@ func TestProcessesAreStartedAsAsked(t *testing.T) {
 
 func TestSignalsReachTheGroup(t *testing.T) {
 	s := fixture(t)
-	p, out := run(t, s, `sh -c 'trap "echo child; exit" USR1; echo on; while :; do sleep 0.01; done' & trap 'wait; exit 3' USR1; wait`)
+	p, out := run(t, s, `exec 2>/dev/null; trap 'wait; exit 3' USR1; sh -c 'trap "echo child; exit" USR1; echo on; while :; do sleep 0.01; done' & wait`)
 	line(t, out)
 	if err := p.SignalGroup(unix.SIGUSR1); err != nil {
 		t.Fatal(err)
@@ -170,6 +170,22 @@ func TestOrphansAreAdopted(t *testing.T) {
 	}
 	if code := ended(t, p); code != 9 || !p.Orphaned() || q.Orphaned() {
 		t.Errorf("want exit code 9 of an orphan, got %d, %v", code, p.Orphaned())
+	}
+}
+
+// TestSupervisorIsKilledJustNow: its end may not have been seen when the next
+// process is to start.
+func TestSupervisorIsKilledJustNow(t *testing.T) {
+	s := fixture(t)
+	for range 20 {
+		p, _ := run(t, s, "exit 1")
+		ended(t, p)
+		if err := unix.Kill(s.PID(), unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if q, _ := run(t, s, "exit 2"); ended(t, q) != 2 {
+			t.Fatal("want the next to start")
+		}
 	}
 }
 

@@ -60,20 +60,24 @@ func (s *Supervisor) Start(p Program, dir *os.File, files []*os.File) (*Process,
 	defer program.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	fds := []int{int(program.Fd()), int(dir.Fd())}
+	for _, f := range files {
+		fds = append(fds, int(f.Fd()))
+	}
+	proc, err := s.try(fds)
+	if errors.Is(err, errNotTaken) { // it was killed, and that is seen only now
+		proc, err = s.try(fds)
+	}
+	return proc, err
+}
+
+func (s *Supervisor) try(fds []int) (*Process, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	fds := []int{int(program.Fd()), int(dir.Fd())}
-	for _, f := range files {
-		fds = append(fds, int(f.Fd()))
-	}
-	proc, err := s.link.start(ctx, fds)
-	if errors.Is(err, ErrLost) {
-		s.link.kill()
-	}
-	return proc, err
+	return s.link.start(ctx, fds)
 }
 
 // ready starts a supervisor unless there is one.
