@@ -1,0 +1,27 @@
+package differential
+
+import (
+	"fmt"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Difference says what the two sides differ in, or nothing.
+func Difference(want, got Outcome) string {
+	last := len(want.Parts) - 1
+	for i := range want.Parts {
+		w, g := want.Parts[i], got.Parts[i]
+		what := fmt.Sprint("part ", i)
+		if i == last {
+			what = "the state at the end"
+			w.Stdout, g.Stdout = volatile.ReplaceAllString(w.Stdout, ""), volatile.ReplaceAllString(own.ReplaceAllString(g.Stdout, ""), "")
+		}
+		if diff := cmp.Diff(w, g); diff != "" {
+			return fmt.Sprintf("%s (-plain bash +session):\n%s", what, diff)
+		}
+	}
+	if diff := cmp.Diff(want.Files, got.Files); diff != "" {
+		return fmt.Sprintf("files (-plain bash +session):\n%s", diff)
+	}
+	return ""
+}
