@@ -33,9 +33,14 @@ func (j job) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close notes that nobody writes any more.
+// Close notes that nobody writes any more. Where nobody ever did, there is
+// nothing to list: a child may have let go of its output just after the command's
+// end.
 func (j job) Close() error {
 	j.end(nil, false)
 	j.registry.noteEnd()
+	if p := j.view(); p.OutputEnd == 0 && p.Notice == "" {
+		j.registry.forget(j.entry)
+	}
 	return nil
 }

@@ -20,6 +20,8 @@ import (
 type Config struct {
 	// Launch is that of the session's shell.
 	Launch func(ctx context.Context, c shell.Command, start func(shell.Launch) error) error
+	// Settled waits until what the last command left behind is known.
+	Settled func(ctx context.Context) error
 	// Supervisor starts them.
 	Supervisor *supervise.Supervisor
 	// Spools are directories for their output, tried in order.
@@ -56,8 +58,11 @@ func (r *Registry) Activity() (running int, ended time.Time) {
 	return running, r.ended
 }
 
-// List describes all, the oldest first.
-func (r *Registry) List() []wire.Process {
+// List describes all, the oldest first. Its error is ctx's.
+func (r *Registry) List(ctx context.Context) ([]wire.Process, error) {
+	if err := r.config.Settled(ctx); err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	entries := slices.Clone(r.entries)
 	r.mu.Unlock()
@@ -65,7 +70,7 @@ func (r *Registry) List() []wire.Process {
 	for _, e := range entries {
 		all = append(all, e.view())
 	}
-	return all
+	return all, nil
 }
 
 // Get describes one. It returns ErrNotFound when there is none.
@@ -149,6 +154,16 @@ func (r *Registry) room(jobs bool) bool {
 	r.entries[i].close()
 	r.entries = slices.Delete(r.entries, i, i+1)
 	return true
+}
+
+// forget takes an entry out.
+func (r *Registry) forget(e *entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.entries, e); i >= 0 {
+		r.entries = slices.Delete(r.entries, i, i+1)
+		e.close()
+	}
 }
 
 // newID returns one that nobody else chooses.

@@ -11,9 +11,12 @@ import (
 
 type methods map[string]func(w http.ResponseWriter, r *http.Request, id string) *Refusal
 
-// route is one path. A path that ends in a slash is followed by one id.
+// route is one path. A path that ends in a slash is followed by one id, and that
+// by suffix.
 type route struct {
 	path    string
+	suffix  string
+	query   bool // it takes one
 	open    bool // served without a token
 	unbound bool // served before a session is bound
 	passive bool // no activity, and served always
@@ -25,6 +28,9 @@ func (rt route) match(path string) (id string, ok bool) {
 		return "", path == rt.path
 	}
 	id, ok = strings.CutPrefix(path, rt.path)
+	if ok {
+		id, ok = strings.CutSuffix(id, rt.suffix)
+	}
 	return id, ok && id != "" && !strings.Contains(id, "/")
 }
 
@@ -52,7 +58,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Refusal {
 		w.Header().Set("Allow", strings.Join(allow, ", "))
 		return refuse(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, "this route takes "+strings.Join(allow, ", "))
 	}
-	if r.URL.RawQuery != "" || r.URL.ForceQuery {
+	if r.URL.ForceQuery || r.URL.RawQuery != "" && !found.query {
 		return refuse(http.StatusBadRequest, wire.CodeBadRequest, "this route takes no query")
 	}
 	counted, refusal := s.admit(found)

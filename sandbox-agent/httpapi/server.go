@@ -44,6 +44,7 @@ type Server struct {
 	commands   commands
 	activity   activity
 	background Background // nil: none
+	processes  Processes  // the same
 	routes     []route
 }
 

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
+	"github.com/berth-dev/berth/sandbox-agent/background"
 	"github.com/berth-dev/berth/sandbox-agent/execlog"
 	"github.com/berth-dev/berth/sandbox-agent/httpapi"
 	"github.com/berth-dev/berth/sandbox-agent/initproc"
@@ -78,14 +80,16 @@ func run(o Options, environ []string) (int, error) {
 		return 0, fmt.Errorf("listen: %w", err)
 	}
 	defer socket.Close()
+	spools := []string{o.Workspace, os.TempDir()}
 	watch := watchMemory(log)
-	sh := shell.New(shell.Config{Reaper: reaper, Dir: o.Workspace, Environ: rest, RestoreLimits: limits.Restore, Memory: watch})
+	sh, processes, supervisor := newShell(shell.Config{Reaper: reaper, Dir: o.Workspace, Environ: rest, RestoreLimits: limits.Restore, Memory: watch}, spools)
+	defer supervisor.Close()
 	if sh.Kind() == wire.ShellNone && !o.InsecureNoAuth {
 		log.Error("Agent ended", "error", noShell)
 		return exitNoShell, tellNoShell(terminationLog)
 	}
 	defer guardMemory(log, watch, sh)()
-	store, err := artifact.NewStore(o.Workspace, []string{o.Workspace, os.TempDir()}, artifact.SystemClock{})
+	store, err := artifact.NewStore(o.Workspace, spools, artifact.SystemClock{})
 	if err != nil {
 		return 0, err
 	}
@@ -94,6 +98,7 @@ func run(o Options, environ []string) (int, error) {
 		return 0, err
 	}
 	api := httpapi.New(sh, store, gate, log)
+	api.KeepProcesses(processes)
 	api.KeepLogs(logs)
 	if o.InsecureNoAuth {
 		api.BindLocally()
@@ -115,19 +120,25 @@ func run(o Options, environ []string) (int, error) {
 	case <-term:
 	}
 	log.Info("Agent began to drain")
-	return 0, end(api, server, store, sh)
+	return 0, end(api, server, store, processes, sh)
 }
 
-// end lets running commands finish, then ends everything else.
-func end(api *httpapi.Server, server *http.Server, store *artifact.Store, sh *shell.Shell) error {
+// end lets running commands finish and background processes end, then ends
+// everything else.
+func end(api *httpapi.Server, server *http.Server, store *artifact.Store, processes *background.Registry, sh *shell.Shell) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
+	var ending sync.WaitGroup
+	ending.Go(func() { processes.End(ctx) })
 	api.Drain(ctx)
+	ending.Wait()
 	ctx, cancel = context.WithTimeout(context.Background(), endTime)
 	defer cancel()
 	err := server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close() // a reader that is too slow
 	}
-	return errors.Join(err, store.Close(), sh.Close(ctx))
+	err = errors.Join(err, store.Close(), sh.Close(ctx))
+	processes.Close()
+	return err
 }
