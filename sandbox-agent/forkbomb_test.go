@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -41,5 +42,18 @@ func TestForkBomb(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// In an image without bash each command takes a process of its own.
+func TestForkBombOfSh(t *testing.T) {
+	t.Parallel()
+	dir := newCgroup(t, "pids", map[string]string{"pids.max": "120"})
+	a := startAgent(t, agentOptions{within: []string{enterCgroup(dir)}, shipped: true, environ: []string{"PATH=/usr/bin:/bin", "BASH_COMPAT=4.4"}})
+	a.output(t, "cd /usr")
+	a.run(t, `for i in $(seq 200); do sleep 777 & done`)
+	r := a.run(t, `pwd; ls -d /`)
+	if r.Stdout != "/usr\n/\n" || !strings.Contains(r.Notice, "The limit of processes was reached") {
+		t.Errorf("the call after: %+v", *r)
 	}
 }

@@ -134,7 +134,7 @@ func command(req wire.ExecRequest, limits wire.Limits) shell.Command {
 		Cwd:         req.Cwd,
 		Env:         environ(req.Env),
 		Stdin:       req.Stdin,
-		Timeout:     time.Duration(seconds * float64(time.Second)),
+		Timeout:     max(time.Duration(seconds*float64(time.Second)), time.Millisecond),
 		OutputBytes: min(inline, limits.OutputBytes),
 	}
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -41,42 +40,6 @@ func fixture(t testing.TB, gate Gate) (*Server, *fakeShell) {
 	s := New(sh, store, gate, slog.New(slog.DiscardHandler))
 	s.BindLocally()
 	return s, sh
-}
-
-// FuzzHTTP: whatever is sent, the answer is well-formed, an error is JSON, and
-// a command that runs is one that the request spelled out.
-func FuzzHTTP(f *testing.F) {
-	f.Add("POST", "/v1/exec", "application/json", `{"command":"true","timeout":1e9,"max_output_bytes":-1}`)
-	f.Add("POST", "/v1/exec", "application/json", `{"command":"a"}{}`)
-	f.Add("PUT", "/v1/session", "application/json; charset=utf-8", `{"uid":"local","limits":{"output_bytes":1}}`)
-	f.Add("POST", "/v1/artifacts", "application/json", `{"path":"../../etc/passwd"}`)
-	f.Add("GET", "/v1/artifacts/00000000000000000000000000000000", "", "")
-	f.Add("DELETE", "/v1/exec/..", "", "")
-	f.Add("GET", "//v1//health", "", "")
-	f.Fuzz(func(t *testing.T, method, path, kind, body string) {
-		r, err := http.NewRequest(method, "http://agent/", strings.NewReader(body))
-		if err != nil {
-			t.Skip("not a method")
-		}
-		r.URL.Path = path
-		if kind != "" {
-			r.Header.Set("Content-Type", kind)
-		}
-		s, sh := fixture(t, anyone{})
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		if w.Code >= 400 {
-			var e wire.ErrorBody
-			if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.Error.Code == "" || e.Error.Message == "" {
-				t.Errorf("%d without a JSON error: %q", w.Code, w.Body)
-			}
-		}
-		for _, c := range sh.ran {
-			if w.Code != http.StatusOK || c.Text == "" || c.Timeout <= 0 || c.Timeout.Seconds() > wire.MaxCommandTimeout || c.OutputBytes <= 0 || c.OutputBytes > wire.MaxOutputBytes {
-				t.Errorf("ran %+v with %d", c, w.Code)
-			}
-		}
-	})
 }
 
 // TestLocalGate: a developer's agent isn't for web pages, nor for names that

@@ -84,7 +84,7 @@ const (
 // Kill ends every process of the scope, ones that fork as fast as they can
 // too. It returns when they are gone, with ctx's error when one does not go (in
 // an uninterruptible wait), or with an error when only such are left as take no
-// signal from this user (setuid programs).
+// signal from this user (what su started).
 func (s Scope) Kill(ctx context.Context) error { return kill(ctx, s.Victims) }
 
 // kill ends what victims picks of all processes: they are stopped, round by

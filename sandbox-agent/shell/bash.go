@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -180,7 +181,7 @@ func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Re
 			b.kill(l, tick)
 			return r, nil, true
 		case <-stuck:
-			b.makeRoom(l)
+			b.note(b.config.makeRoom(b.scope(l, tick)))
 		case <-ctx.Done():
 			r.ExitCode = killed
 			b.kill(l, tick)
@@ -218,9 +219,7 @@ func (b *bash) lost(why string) {
 	b.note("The shell was started anew (" + why + "): variables, functions, the working directory and background jobs are lost, files are kept.")
 }
 
-func (b *bash) note(s string) {
-	if b.notice != "" {
-		b.notice += " "
-	}
-	b.notice += s
-}
+func (b *bash) note(s string) { b.notice = join(b.notice, s) }
+
+// join joins two notices, either of which may be empty.
+func join(a, b string) string { return strings.TrimSpace(a + " " + b) }

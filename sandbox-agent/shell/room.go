@@ -45,26 +45,29 @@ func (r *room) make() bool {
 	return true
 }
 
+func (b *bash) clear(scope process.Scope) { b.note(clearScope(scope)) }
+
 // makeRoom lets a command that runs have the room that others' leftovers take,
-// if the process table is full and most of it is theirs.
-func (b *bash) makeRoom(l *life) {
-	if !b.config.Reaper.Full() {
-		return
+// if the process table is full and most of it is theirs. It says what it did.
+func (c Config) makeRoom(command process.Scope) (notice string) {
+	if !c.Reaper.Full() {
+		return ""
 	}
-	others := process.Scope{
-		Agent: os.Getpid(), Keep: b.config.supervisor(), Shell: l.main.PID, Spare: l.spare.PID,
-		Start: b.tick, Mark: l.mark, Others: true,
+	others := command
+	others.Others, others.Keep = true, c.supervisor()
+	if all, err := process.Scan(); err != nil || len(others.Victims(all)) <= len(all)/2 {
+		return ""
 	}
-	if all, err := process.Scan(); err == nil && len(others.Victims(all)) > len(all)/2 {
-		b.clear(others)
-	}
+	return clearScope(others)
 }
 
-func (b *bash) clear(scope process.Scope) {
+// clearScope kills a scope and says so.
+func clearScope(scope process.Scope) (notice string) {
+	const cleared = "The limit of processes was reached: what commands had left running was killed."
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()
-	b.note("The limit of processes was reached: what commands had left running was killed.")
 	if err := scope.Kill(ctx); err != nil {
-		b.note("Some of it may still run: " + err.Error() + ".")
+		return cleared + " Some of it may still run: " + err.Error() + "."
 	}
+	return cleared
 }

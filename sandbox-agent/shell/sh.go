@@ -42,41 +42,57 @@ func (s *sh) setenv(env []string, restart bool) error {
 func (s *sh) close() {}
 
 func (s *sh) run(ctx context.Context, c Command) (Result, error) {
+	var r Result
 	p, err := s.start(c)
+	if errors.Is(err, unix.EAGAIN) && s.config.Reaper.Full() {
+		r.Notice = clearScope(process.Scope{Agent: os.Getpid(), Keep: s.config.supervisor()})
+		p, err = s.start(c)
+	}
 	if err != nil {
 		return Result{}, err
 	}
 	began, tick := time.Now(), process.Now()
 	defer p.close()
 	s.config.exposure.runs(scope(p.child, tick))
-	var r Result
-	timer := time.NewTimer(c.Timeout)
-	defer timer.Stop()
-	select {
-	case <-p.child.Exited():
-		r.ExitCode = p.child.ExitCode()
-		s.keep(p.saved)
-	case <-timer.C:
-		r.ExitCode, r.TimedOut = killed, true
-		r.Notice = killAll(p.child, tick)
-	case <-ctx.Done():
-		r.ExitCode = killed
-		r.Notice = killAll(p.child, tick)
-	}
+	s.await(ctx, c, p, scope(p.child, tick), &r)
 	r.Duration = time.Since(began)
 	p.out.seal(&r)
 	p.out.settle()
 	return r, nil
 }
 
+// await waits for the command's end, and brings it about when it is time.
+func (s *sh) await(ctx context.Context, c Command, p *shProcess, command process.Scope, r *Result) {
+	timer, stuck := time.NewTimer(c.Timeout), time.NewTimer(stuckTime)
+	defer timer.Stop()
+	defer stuck.Stop()
+	for {
+		select {
+		case <-p.child.Exited():
+			r.ExitCode = p.child.ExitCode()
+			s.keep(p.saved)
+			return
+		case <-stuck.C:
+			r.Notice = join(r.Notice, s.config.makeRoom(command))
+			continue
+		case <-timer.C:
+			r.TimedOut = true
+		case <-ctx.Done():
+		}
+		r.ExitCode = killed
+		r.Notice = join(r.Notice, killAll(command))
+		return
+	}
+}
+
 func scope(child *process.Child, tick uint64) process.Scope {
 	return process.Scope{Agent: os.Getpid(), Shell: child.PID, Start: tick, Mark: child.PID}
 }
 
-func killAll(child *process.Child, tick uint64) (notice string) {
+func killAll(command process.Scope) (notice string) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()
-	if err := scope(child, tick).Kill(ctx); err != nil {
+	if err := command.Kill(ctx); err != nil {
 		return fmt.Sprintf("Processes of the command may still run: %v.", err)
 	}
 	return ""
