@@ -47,7 +47,10 @@ func outputRate(ctx context.Context, b *bench) (result, error) {
 
 // stream runs a command that writes outputBytes and takes them all.
 func stream(ctx context.Context, agent *client.Client, pod client.Pod) error {
-	command := client.ExecRequest{Command: fmt.Sprintf("head -c %d /dev/zero", outputBytes), Timeout: outputTime.Seconds(), NoLog: true}
+	command := client.ExecRequest{
+		Command: fmt.Sprintf("dd if=/dev/zero bs=%d count=%d 2>/dev/null", chunk, outputBytes/chunk),
+		Timeout: outputTime.Seconds(), NoLog: true,
+	}
 	received := 0
 	answer, err := agent.ExecStream(ctx, pod, command, outputTime, func(_ byte, data []byte) error {
 		received += len(data)

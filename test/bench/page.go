@@ -32,8 +32,8 @@ const method = `
   in a process of its own on the same machine, with a tool that does nothing.
 - P3: the agent in its pod, spoken to without the gateway, a signed token for each
   request as always. The peer is Go's ` + "`exec.Command(\"/bin/true\").Run()`" + `.
-- P4: ` + "`head -c 1073741824 /dev/zero`" + ` in a pod, its output taken in frames by the agent's
-  client, nothing of it kept. The peer is a process that writes as many bytes, 256 KiB
+- P4: ` + "`dd if=/dev/zero bs=256k count=4096`" + ` in a pod, its output taken in frames by the
+  agent's client, nothing of it kept. The peer is a process that writes as many bytes, 256 KiB
   at a time, to one connection of loopback that this program reads in the same way.
 - P5: a Sandbox is created and its ` + "`bash`" + ` called at once; the clock stops at the
   result. The peer is a pod with the very spec that Berth made, created by hand; the
