@@ -45,16 +45,18 @@ type life struct {
 	mark   int           // the last pid that was given out before that command
 	killed []process.Pin // spares that may not be gone yet
 	depth  int           // how many spares have gone on
+	asked  int           // the pid of the spare that told the state
 	out    *streams      // the next command's, once settled
 }
 
-// begin starts a bash. It does not wait for it to be ready.
-func begin(r *process.Reaper, path, dir string, environ []string) (*life, error) {
+// begin starts a bash in dir, which first evaluates restore. It does not wait for
+// it to be ready.
+func begin(r *process.Reaper, path, dir string, environ []string, restore string) (*life, error) {
 	l := &life{records: make(chan record, 16), done: make(chan struct{})}
 	wake, err1 := pipe(&l.wake, false)
 	spareWake, err2 := pipe(&l.spareWake, false)
 	records, err3 := pipe(&l.control, true)
-	memory, err4 := memory("command", loop)
+	memory, err4 := memory("command", loop+"\x00"+restore)
 	null, err5 := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	l.text = memory
 	defer closeAll(wake, spareWake, records, null)
@@ -112,7 +114,8 @@ func closeAll(files ...*os.File) {
 }
 
 // spawn starts a program in dir, or in / when dir can't be entered, in a
-// session of its own and first in line for the kernel's OOM killer.
+// session of its own, first in line for the kernel's OOM killer and last for the
+// processor.
 func spawn(r *process.Reaper, path string, argv []string, dir string, environ []string, files []uintptr) (*process.Child, error) {
 	attr := &syscall.ProcAttr{Dir: dir, Env: environ, Files: files, Sys: &syscall.SysProcAttr{Setsid: true}}
 	child, err := r.Start(path, argv, attr)
@@ -123,8 +126,9 @@ func spawn(r *process.Reaper, path string, argv []string, dir string, environ []
 	if err != nil {
 		return nil, err
 	}
-	// Fails only for a child that is gone already.
+	// Both fail only for a child that is gone already.
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", child.PID), []byte("1000"), 0)
+	_ = child.StandBack()
 	return child, nil
 }
 

@@ -130,7 +130,11 @@ func (s server) start(fds []int) (child *process.Child, pidfd int, err error) {
 		attr.Files = append(attr.Files, uintptr(fd))
 	}
 	child, err = s.reaper.Start(p.Path, p.Argv, attr)
-	return child, pidfd, err
+	if err != nil {
+		return nil, pidfd, err
+	}
+	_ = child.StandBack() // fails only for a child that is gone already
+	return child, pidfd, nil
 }
 
 func readProgram(fd int) (p Program, err error) {

@@ -109,6 +109,21 @@ func TestProcessesAreStartedAsAsked(t *testing.T) {
 	}
 }
 
+func TestProcessesStandBackBehindTheAgent(t *testing.T) {
+	s := fixture(t)
+	p, out := run(t, s, `read x; nice; exec sleep 0`)
+	if got, want := line(t, out), fmt.Sprint(process.Nice); got != want {
+		t.Errorf("nice of what a process starts: got %s, want %s", got, want)
+	}
+	ended(t, p)
+	// 20 less what is called nice.
+	mine, errMine := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	its, errIts := unix.Getpriority(unix.PRIO_PROCESS, s.PID())
+	if errMine != nil || errIts != nil || its != mine {
+		t.Errorf("the supervisor's own: got nice %d (%v), want the agent's, %d (%v)", 20-its, errIts, 20-mine, errMine)
+	}
+}
+
 func TestSignalsReachTheGroup(t *testing.T) {
 	s := fixture(t)
 	p, out := run(t, s, `exec 2>/dev/null; trap 'wait; exit 3' USR1; sh -c 'trap "echo child; exit" USR1; echo on; while :; do sleep 0.01; done' & wait`)

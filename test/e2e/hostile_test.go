@@ -28,7 +28,7 @@ var _ = Describe("A command that takes every process that its pod may have", fun
 		It("ends in a result, and the session goes on: "+name, func(ctx context.Context) {
 			t := newTenant(ctx, withImage(image("sandbox")))
 			s := connect(ctx, t.target("s"))
-			run(ctx, s, "kept=yes; echo mine > file")
+			Expect(run(ctx, s, "kept=yes; echo mine > file; nice")).To(Equal("19\n"), "behind the agent")
 			a := t.agentAt(ctx, "s")
 
 			answered := make(chan error, 1)
