@@ -59,7 +59,7 @@ func BenchmarkLive(b *testing.B) {
 }
 
 // setSigningKey makes key the only one that the gateway signs with.
-func setSigningKey(b *testing.B, api *fakeAPI, key []byte) {
+func setSigningKey(b testing.TB, api *fakeAPI, key []byte) {
 	o := defaults()
 	var secret corev1.Secret
 	err := api.inner.Get(b.Context(), client.ObjectKey{Namespace: o.KeyNamespace, Name: o.KeyName}, &secret)

@@ -54,28 +54,32 @@ func TestLargeBodiesWaitForRoom(t *testing.T) {
 // as their commands run.
 func TestUnannouncedBodyKeepsWhatItTakes(t *testing.T) {
 	for size, want := range map[int]int64{10: 0, smallBody: smallBody * costOfBody} {
-		f := &Front{
-			Metrics: metrics.New(func() int { return 0 }), Calls: cancellation.NewRegistry(time.Now), bodies: room.New(bodyRoom),
-			Options: Options{MaxBody: 4 << 20, Draining: t.Context(), Ending: t.Context()},
+		synctest.Test(t, func(t *testing.T) { unannounced(t, size, want) })
+	}
+}
+
+func unannounced(t *testing.T, size int, want int64) {
+	f := &Front{
+		Metrics: metrics.New(func() int { return 0 }), Calls: cancellation.NewRegistry(time.Now), bodies: room.New(bodyRoom),
+		Options: Options{MaxBody: 4 << 20, Draining: t.Context(), Ending: t.Context()},
+	}
+	free := func(bytes int64) bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		share, err := f.bodies.Take(ctx, bytes)
+		share.Release()
+		return err == nil
+	}
+	handler := f.cancel(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if !free(bodyRoom-want) || want > 0 && free(bodyRoom-want+1) {
+			t.Errorf("a chunked body of %d bytes does not hold %d bytes of room", size, want)
 		}
-		free := func(bytes int64) bool {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			defer cancel()
-			share, err := f.bodies.Take(ctx, bytes)
-			share.Release()
-			return err == nil
-		}
-		handler := f.cancel(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			if !free(bodyRoom-want) || want > 0 && free(bodyRoom-want+1) {
-				t.Errorf("a chunked body of %d bytes does not hold %d bytes of room", size, want)
-			}
-		}))
-		body := `"` + strings.Repeat("x", size-2) + `"`
-		r := httptest.NewRequest(http.MethodPost, "/mcp", io.MultiReader(strings.NewReader(body)))
-		handler.ServeHTTP(httptest.NewRecorder(), r)
-		if !free(bodyRoom) {
-			t.Error("the room was not given back")
-		}
+	}))
+	body := `"` + strings.Repeat("x", size-2) + `"`
+	r := httptest.NewRequest(http.MethodPost, "/mcp", io.MultiReader(strings.NewReader(body)))
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+	if !free(bodyRoom) {
+		t.Error("the room was not given back")
 	}
 }
 
