@@ -135,7 +135,7 @@ func TestClientThatDoesNotReadHoldsNoCommand(t *testing.T) {
 				conn := serve(t, commands{exec: func(output func(byte, []byte)) *client.ExecResult {
 					for range 1000 { // 64 MiB in 10 s
 						output(client.FrameStdout, piece)
-						time.Sleep(10 * time.Millisecond)
+						<-time.After(10 * time.Millisecond)
 					}
 					ended <- time.Since(began)
 					return &client.ExecResult{Stdout: "exact", StdoutBytes: int64(1000 * len(piece))}
@@ -161,7 +161,7 @@ func TestPanicAfterProgressIsAResult(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				conn := serve(t, commands{exec: func(output func(byte, []byte)) *client.ExecResult {
 					output(client.FrameStderr, []byte("told"))
-					time.Sleep(time.Second)
+					<-time.After(time.Second)
 					panic("the handler's own")
 				}})
 				ask(t, conn, era)
@@ -181,7 +181,7 @@ func TestProgressIsRateLimitedOnTheWire(t *testing.T) {
 		conn := serve(t, commands{exec: func(output func(byte, []byte)) *client.ExecResult {
 			for i := range 1000 {
 				output(client.FrameStdout, fmt.Appendf(nil, "%03d\n", i))
-				time.Sleep(time.Millisecond)
+				<-time.After(time.Millisecond)
 			}
 			return &client.ExecResult{}
 		}})

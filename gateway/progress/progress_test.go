@@ -30,7 +30,7 @@ type listener struct {
 
 func (l *listener) send(seen int64, text string) error {
 	l.heard = append(l.heard, told{time.Since(l.start), seen, text})
-	time.Sleep(l.takes) // the bubble's time
+	<-time.After(l.takes)
 	return l.fails
 }
 
@@ -50,7 +50,7 @@ func TestOutputIsToldAtOnceAndThenInPortions(t *testing.T) {
 		write := func(text string, pause time.Duration) {
 			r.Write(Stdout, []byte(text))
 			synctest.Wait()
-			time.Sleep(pause)
+			<-time.After(pause)
 		}
 		write("a", 30*time.Millisecond)
 		write("b", 30*time.Millisecond)
@@ -90,7 +90,7 @@ func TestSlowCallerDelaysNothingAndCostsNoMemory(t *testing.T) {
 		if held := held(r); held > 2*MaxMessage {
 			t.Errorf("%d bytes are held", held)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		synctest.Wait()
 		r.Stop()
 		if len(l.heard) != 2 || l.heard[1].Seen != 5+pieces*int64(len(piece)) {
@@ -128,7 +128,7 @@ func TestCallerGoneIsToldNothingMore(t *testing.T) {
 		r := Start(l.send)
 		for range 100 {
 			r.Write(Stderr, []byte("x"))
-			time.Sleep(Interval)
+			<-time.After(Interval)
 		}
 		r.Stop()
 		if len(l.heard) != 1 || held(r) != 0 {
@@ -143,7 +143,7 @@ func TestSilenceIsNotTold(t *testing.T) {
 		l := &listener{start: time.Now()}
 		r := Start(l.send)
 		r.Write(Stdout, nil)
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		r.Stop()
 		if len(l.heard) != 0 {
 			t.Errorf("told %+v", l.heard)
