@@ -6,32 +6,36 @@
 # prepares the next one. The here-strings are the pipes of its streams: see
 # doc.go.
 #
-# A copy of the shell is forked and waits. While $! is a spare's, the user has
-# started nothing in the background, and one fork will do (A); else the spare's
-# parent is another fork that ends at once, so that $! and jobs are the user's
-# (B); it may be killed when room is made in a full process table, and is then
-# forked again. After a call of a mere program the spare from before is as good
-# (N). neutral.go names one by its text; here it must be no function and no alias
-# (asked before it runs: one may end itself), and nothing may run beside it: no
-# trap, no PS4. /dev/full tells whether trap prints anything, without a fork.
-# Monitor mode gives the spare a process group of its own: kill 0 is not for it.
-# The fork is a round's last act: each spare that goes on does so deeper in the
-# stack, by what bash had on it here.
+# A copy of the shell is forked and waits (F). Its parent is another fork that ends
+# at once: so $! and jobs are the user's, and the shell has no child but the
+# user's, without which a wait of bash may not end. When room is made in a full
+# process table that fork may be killed, and is made again. After a call of a mere
+# program the spare from before is as good (N). neutral.go names one by its text;
+# here it must be no function, no alias and no builtin of the user's own (asked
+# before it runs: one may end itself), and nothing may run beside it: no trap, no
+# PS4. /dev/full tells whether trap prints anything, without a fork. Monitor mode
+# gives the spare a process group of its own: kill 0 is not for it. The fork is a
+# round's last act: each spare that goes on does so deeper in the stack, by what
+# bash had on it here.
 #
-# __berth holds 0: $! of the spare, 1: path of standard input, 2: the command,
+# A command that gave the loop's variables other attributes (readonly, a map), or
+# took enable away, has broken the shell: it ends, if need be by an expansion
+# that fails, and the spare from before that command goes on.
+#
+# __berth holds 1: path of standard input, 2: the command,
 # 3: $? before it, 4: the name of a mere program, and what a preamble uses.
-# __berth_own holds 0: no trap is set, 1: $? of the command, 2: A, B or N when a
-# command may come, 3: the user's monitor mode, 4: whether B failed.
+# __berth_own holds 0: no trap is set, 1: $? of the command, 2: F or N when a
+# command may come, 3: the user's monitor mode, 4: whether F failed.
 while builtin :; do
 case ${__berth_own[2]-} in
-A) builtin disown "$!"; __berth=$!; [[ ${__berth_own[3]} ]] || builtin set +m; builtin printf 'S%d\nR%d\n' "$!" "$BASHPID" >&212 || builtin kill -9 "$BASHPID";;
-B) [[ ${__berth_own[3]} ]] || builtin set +m; if [[ ${__berth_own[4]} ]]; then __berth_own[2]=; else builtin printf 'R%d\n' "$BASHPID" >&212 || builtin kill -9 "$BASHPID"; fi;;
+F) [[ ${__berth_own[3]} ]] || builtin set +m; if [[ ${__berth_own[4]} ]]; then __berth_own[2]=; else builtin printf 'R%d\n' "$BASHPID" >&212 || builtin kill -9 "$BASHPID"; fi;;
 N) builtin printf 'N%d\n' "$BASHPID" >&212 || builtin kill -9 "$BASHPID";;
 esac;
 if [[ ${__berth_own[2]-} ]]; then
 builtin read -r -u 210 "__berth[1]" || builtin exit;
-builtin mapfile -d '' -t -u 211 -O 1 __berth;
-if [[ ${__berth[4]-} ]] && { [[ -z ${__berth_own[0]-} ]] || builtin declare -F "${__berth[4]}" || builtin alias "${__berth[4]}"; };
+builtin mapfile -d '' -t -u 211 -O 1 __berth || [[ ${__berth_own[9]?} ]];
+if [[ ${__berth[4]-} ]] && { [[ -z ${__berth_own[0]-} ]] || builtin declare -F "${__berth[4]}" || builtin alias "${__berth[4]}" ||
+case ${__berth[4]} in true|false|echo|test) [[ '' ]];; *) builtin compgen -b -- "${__berth[4]}";; esac; };
 then __berth[4]=;
 fi;
 # A command's continue begins a round without it.
@@ -48,14 +52,14 @@ fi;
 exec </dev/null >/dev/null 2>&1 204<<<'' 205<<<'' 206<<<'';
 case ${__berth[4]-} in
 '') if [[ $- != *x* ]] && builtin trap -p >/dev/full; then __berth_own[0]=1; else __berth_own[0]=; fi;
+builtin shopt -q nocasematch || case ${__berth@a}${__berth_own@a}${__berth_loop@a} in *[Acilnru]*) builtin kill -9 "$BASHPID";; esac;
+unset -f enable;
+enable builtin mapfile read printf trap set kill exit eval : || [[ ${__berth_own[9]?} ]];
 case $- in *m*) __berth_own[3]=1;; *) __berth_own[3]=; builtin set -m;; esac;
-case ${!-} in "${__berth-}") __berth_own[2]=A;; *) __berth_own[2]=B;; esac;;
+__berth_own[2]=F;;
 *) __berth_own[2]=N;;
 esac;
-case ${__berth_own[2]} in
-A) ( SPARE ) & ;;
-B) ( ( SPARE ) & builtin printf 'S%d\n' "$!" >&212 ); __berth_own[4]=${?#0};;
-esac;
+case ${__berth_own[2]} in F) ( ( SPARE ) & builtin printf 'S%d\n' "$!" >&212 ); __berth_own[4]=${?#0};; esac;
 done;
 # A command's break outside a loop of its own gets here.
 builtin eval "$__berth_loop"

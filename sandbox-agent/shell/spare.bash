@@ -2,7 +2,7 @@
 # resets traps, may ignore INT and QUIT and counts as a subshell. Meanwhile it
 # tells the shell's state to who asks by a line that is not empty.
 while builtin read -r -u 213 __berth || builtin kill -9 "$BASHPID"; [[ $__berth ]];
-do { builtin umask -p; builtin export -p; builtin export -fp; builtin printf '\0'; builtin pwd || builtin :; } >&211;
+do { builtin umask -p; builtin declare -xp; builtin declare -fxp; builtin printf '\0'; builtin pwd || builtin :; } >&211;
 builtin printf 'P%d\n' "$BASHPID" >&212;
 done;
 builtin set +m; [[ -z ${__berth_own[3]} ]] || builtin set -m;
@@ -10,7 +10,7 @@ __berth=$(builtin trap -p);
 builtin trap - INT QUIT;
 builtin eval "$__berth";
 BASH_SUBSHELL=0;
-__berth=("$!");
+__berth=();
 __berth_own[2]=;
 builtin mapfile -d '' -t -u 211 __berth_loop;
 builtin eval "$__berth_loop"
