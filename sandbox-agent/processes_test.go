@@ -228,6 +228,8 @@ func TestRing(t *testing.T) {
 	t.Parallel()
 	a := startAgent(t, agentOptions{})
 	const size = client.ProcessOutputBytes
+	a.wait(t, a.background(t, `true`).ID)
+	idle := a.memory(t)
 	for name, total := range map[string]int64{"one below": size - 1, "at the limit": size, "one above": size + 1, "1 GB": 1 << 30} {
 		p := a.background(t, fmt.Sprintf(`head -c %d /dev/zero | tr '\0' x; echo -n end`, total-3))
 		a.signal(t, p.ID, "CONT")
@@ -246,6 +248,9 @@ func TestRing(t *testing.T) {
 		if err != nil || o.Offset != total-5 || o.Output != "xxend" || o.NextOffset != total || o.Running {
 			t.Errorf("%s: from the end: %+v, %v", name, o, err)
 		}
+	}
+	if grown := a.memory(t) - idle; grown > 16<<20 {
+		t.Errorf("the agent's memory grew by %d bytes", grown)
 	}
 	if entries, err := os.ReadDir(a.workspace); err != nil || len(entries) != 0 {
 		t.Errorf("the rings have names: %v, %v", entries, err)
@@ -650,5 +655,48 @@ func TestJobs(t *testing.T) {
 	list, err = a.client.Processes(t.Context(), a.pod)
 	if err != nil || len(list.Processes) != client.MaxProcesses || list.Processes[client.MaxProcesses-1].Kind != client.KindProcess {
 		t.Errorf("%v: %+v", err, list)
+	}
+}
+
+// TestFullDiskHoldsUpNoProcess: its output is dropped, and its notice says so.
+func TestFullDiskHoldsUpNoProcess(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("needs root to mount a small disk")
+	}
+	a := startAgent(t, agentOptions{})
+	a.output(t, `mount -t tmpfs -o size=128k small .`)
+	p := a.background(t, `head -c 1000000 /dev/zero | tr '\0' x; echo done; exit 3`)
+	if code := a.wait(t, p.ID); code != 3 {
+		t.Errorf("got exit code %d", code)
+	}
+	got := a.look(t, p.ID)
+	if !strings.Contains(got.Notice, "dropped") || got.OutputEnd > 1_000_000 || got.OutputEnd == 0 {
+		t.Errorf("got %+v", got)
+	}
+	o, err := a.client.ProcessOutput(t.Context(), a.pod, p.ID, client.OutputQuery{})
+	if err != nil || strings.Trim(o.Output, "x") != "" {
+		t.Errorf("got %.100q, %v", o.Output, err)
+	}
+}
+
+func TestProcessesWithoutBash(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{environ: []string{"PATH=/usr/bin:/bin", "BASH_COMPAT=4.4"}})
+	a.run(t, `cd /usr; export A='x y'; umask 027; hidden=1`)
+	p := a.spawn(t, client.ProcessRequest{Command: `pwd; echo "$A $B ${hidden-none}"; umask; ls /proc/self/fd | tr '\n' ' '; read x; exit "$x"`, Env: []client.EnvVar{{Name: "B", Value: "b"}}})
+	a.input(t, p.ID, client.ProcessInput{Data: "5\n"})
+	if got, want := a.until(t, p.ID, ""), "/usr\nx y b none\n0027\n0 1 2 3 "; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+	if code := a.ended(t, p.ID); code != 5 {
+		t.Errorf("got exit code %d", code)
+	}
+	p = a.spawn(t, client.ProcessRequest{Command: `tty; stty size; sleep 1000`, Terminal: &client.Terminal{}})
+	a.until(t, p.ID, "24 80\r\n")
+	a.exec(t, client.ExecRequest{Command: `sleep 1000`, Timeout: 0.2})
+	a.input(t, p.ID, client.ProcessInput{Data: "\x03"})
+	if code := a.ended(t, p.ID); code != 130 {
+		t.Errorf("got exit code %d", code)
 	}
 }
