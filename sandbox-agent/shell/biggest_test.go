@@ -86,7 +86,10 @@ func TestKillBiggestTakesTheCommandsFirst(t *testing.T) {
 	}
 
 	// Nothing is left but the shell and its spare.
-	<-s.interp.(*bash).settled
+	b := s.interp.(*bash)
+	if <-b.settled; !b.life.alone(time.Minute) {
+		t.Error("a spare from before doesn't end")
+	}
 	if killed, counted := kill(); killed || counted != 0 {
 		t.Errorf("killed %v, counted %d, want the idle shell left alone", killed, counted)
 	}
