@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -178,6 +180,26 @@ func TestProcessesThatAreNotThere(t *testing.T) {
 			t.Errorf("%d Sandboxes were created", created-before)
 		}
 	})
+}
+
+// A process that is gone with its container is not found, and the caller learns
+// why: only the first time, as with every call.
+func TestProcessLostWithItsContainerSaysSo(t *testing.T) {
+	t.Parallel()
+	api := newAPI(t)
+	sandbox := readyOn(newSandbox("s", "alice"), newAgent(t, "pod-1"))
+	sandbox.Status.LastTermination = &berthv1alpha1.Termination{Reason: "OOMKilled", Time: metav1.Now()}
+	api.put(t, sandbox)
+	c := newStack(t, api, nil).connect(eras[1], "alice", "s")
+	const lost = "process output failed: no such process"
+	for _, want := range []string{
+		lost + "; the sandbox's container was restarted (OOMKilled): shell state, processes and exports are gone, files in the workspace are kept",
+		lost,
+	} {
+		if got := text(t, call(t, c, "process_output", object{"process_id": "p-1"})); got != want {
+			t.Errorf("text %q, want %q", got, want)
+		}
+	}
 }
 
 // The caller's role and the session's owner decide, as for bash.

@@ -38,9 +38,9 @@ func newReal(t *testing.T) (l *live, workspace string) {
 	return &live{stack: newStackFor(t, api, agent.Options{Port: a.Port, AllowLoopback: true}, nil), sandbox: sandbox}, workspace
 }
 
-// With the agent as it is shipped: output is told while its command runs, a long
-// one is a log that is read in parts, and background processes are started, fed,
-// read, signalled and listed.
+// With the agent as it is shipped: output is told while its command runs, which
+// ends with its caller; a long output is a log that is read in parts; background
+// processes are started, fed, read, signalled and listed.
 func TestRealAgent(t *testing.T) {
 	t.Parallel()
 	l, workspace := newReal(t)
@@ -63,6 +63,19 @@ func TestRealAgent(t *testing.T) {
 			if r := last.Result; r == nil || !r.IsError || r.StructuredContent["stdout"] != "two\n" || r.StructuredContent["stderr"] != "one\n" || r.StructuredContent["exit_code"] != 3. {
 				t.Errorf("%s: last event %+v, want the whole result", era, last)
 			}
+		}
+	})
+	t.Run("caller gone", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		stream := events{t: t, lines: bufio.NewReader(l.begin(ctx, eras[1], progressBody(eras[1], "1", "echo begun; kept=yes; sleep 1000; touch over")).Body)}
+		if m, _ := stream.next(); m.Params.Message != "begun\n" {
+			t.Fatalf("event %+v, want begun", m)
+		}
+		cancel()
+		// The next command waits for its end, and finds the shell as it was before.
+		out := structured(t, bash(t, l.client(eras[1]), `echo "[$kept]"; [ ! -e over ]`))
+		if out["stdout"] != "[]\n" {
+			t.Errorf("next command: %v", out)
 		}
 	})
 	t.Run("log", func(t *testing.T) { realLog(t, l) })
