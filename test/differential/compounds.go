@@ -30,7 +30,7 @@ var compounds = map[string]rule{
 		"IFS=,", "IFS=$' \\t\\n'", "unset IFS", "IFS=", "alias q0='echo Q '", "alias q1='echo one; echo two'", "alias alone='v2=aliased'", "unalias q1 2>/dev/null", "trap 'echo usr' USR1", "trap '' USR1", "trap - USR1", "trap 'echo bye' EXIT", "trap - EXIT",
 		"trap 'echo err' ERR", "trap - ERR", "trap 'n0=$((n0 + 1))' ERR", "trap 'echo ret' RETURN", "trap - RETURN", "trap '' INT", "trap - INT", "trap 'echo chld; v3=chld' WINCH", "trap 'echo \"q'\\''s\"' USR2", "TIMEFORMAT=x", "OPTERR=0", "PS4='> '",
 	}},
-	"top": {flat: []string{"‹statement›", "‹statement›", "‹statement›", "‹toggle›"}},
+	"top": {flat: []string{"‹statement›", "‹statement›", "‹statement›", "‹statement›", "‹toggle›", "‹toggle›", "printf 'a\\0b\\n\\0'"}},
 	// Errors that make bash drop the rest of a line.
 	"error": {flat: []string{"echo ${v0:1:-99}; echo no", "echo $((1/0)) || echo no", "v0=set; echo ${a b}; v0=no", "failing() { echo $((1 / 0)); echo no; }\nfailing", "readonly ro=1; ro=2; echo no", "{ echo a; echo $((08)); echo b; } > one"}},
 }

@@ -2,9 +2,7 @@ package differential
 
 import (
 	"flag"
-	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -17,40 +15,47 @@ var (
 	program = flag.String("agent", "", "an agent that was built before")
 )
 
-// pairs is how many scripts run at a time: some of them wait for time-outs.
-const pairs = 6
+// atATime is how many scripts run: some of them wait for time-outs.
+const atATime = 6
 
 // TestSessionIsAPlainBash: what a session's shell does is what one bash does.
 func TestSessionIsAPlainBash(t *testing.T) {
 	t.Parallel()
-	first := *seed
-	if first == 0 {
-		first = rand.Uint64() >> 24
-	}
-	t.Logf("seeds %d to %d; -seed=N -scripts=1 repeats one", first, first+uint64(*scripts)-1)
-	path := agentProgram(t)
+	first := firstSeed(t, *scripts)
+	r := Runner{Agent: localagent.Options{Program: agentProgram(t)}, Dir: t.TempDir()}
+	r.check(t, first, *scripts, Generate)
+}
+
+// check runs the scripts of so many seeds.
+func (r Runner) check(t *testing.T, first uint64, scripts int, generate func(seed uint64) Script) {
+	t.Helper()
 	seeds := make(chan uint64)
 	var running sync.WaitGroup
-	for i := range pairs {
-		p, err := NewPair(t.Context(), path, filepath.Join(t.TempDir(), fmt.Sprint(i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(p.Close)
+	for range atATime {
 		running.Go(func() {
 			for seed := range seeds {
-				s := Generate(seed)
-				if difference := p.Run(t.Context(), s); difference != "" {
-					t.Error(p.Explain(t.Context(), s, difference))
+				s := generate(seed)
+				if difference := r.Run(t.Context(), s); difference != "" {
+					t.Error(r.Explain(t.Context(), s, difference))
 				}
 			}
 		})
 	}
-	for i := range uint64(*scripts) {
+	for i := range uint64(scripts) {
 		seeds <- first + i
 	}
 	close(seeds)
 	running.Wait()
+}
+
+func firstSeed(t *testing.T, scripts int) uint64 {
+	t.Helper()
+	first := *seed
+	if first == 0 {
+		first = rand.Uint64() >> 24
+	}
+	t.Logf("seeds %d to %d; -seed=N with one script repeats one", first, first+uint64(scripts)-1)
+	return first
 }
 
 var build = sync.OnceValues(func() (string, error) { return localagent.Build(buildDir) })
@@ -79,7 +84,7 @@ func TestGenerateIsDeterministic(t *testing.T) {
 // TestShrink: what is left is what differs, and nothing else.
 func TestShrink(t *testing.T) {
 	t.Parallel()
-	s := Script{Parts: []Part{{Commands: []string{"a", "b"}}, {Commands: []string{"c", "bad", "d"}, Before: []Interruption{{}}}, {Commands: []string{"e"}}}}
+	s := Script{Parts: []Part{{Commands: []string{"a", "b"}}, {Commands: []string{"c", "bad", "d"}, Before: []Interruption{{}}}, {Commands: []string{"e"}}, {Commands: []string{"state"}}}}
 	differs := func(s Script) bool {
 		for _, p := range s.Parts {
 			for _, c := range p.Commands {
@@ -91,10 +96,10 @@ func TestShrink(t *testing.T) {
 		return false
 	}
 	got := Shrink(s, differs, 100)
-	if len(got.Parts) != 1 || got.Parts[0].Text() != "bad" || len(got.Parts[0].Before) != 0 {
-		t.Errorf("want the bad command alone, got %+v", got)
+	if len(got.Parts) != 2 || got.Parts[0].Text() != "bad" || len(got.Parts[0].Before) != 0 {
+		t.Errorf("want the bad command and the state, got %+v", got)
 	}
-	if few := Shrink(s, differs, 1); len(few.Parts) != 2 {
+	if few := Shrink(s, differs, 1); len(few.Parts) != 3 {
 		t.Errorf("want one step, got %+v", few)
 	}
 }

@@ -19,6 +19,7 @@ const maxDepth = 3
 // generator writes scripts. Equal seeds give equal scripts.
 type generator struct {
 	*rand.Rand
+	grammar   map[string]rule
 	depth     int
 	loops     int // around what is being written
 	functions int // how many may be called: a function calls earlier ones only
@@ -26,7 +27,7 @@ type generator struct {
 }
 
 func newGenerator(seed uint64) *generator {
-	return &generator{Rand: rand.New(rand.NewPCG(seed, 0x6265727468)), functions: functionCount}
+	return &generator{Rand: rand.New(rand.NewPCG(seed, 0x6265727468)), grammar: grammar, functions: functionCount}
 }
 
 const functionCount = 4
@@ -54,7 +55,7 @@ func (g *generator) write(name string) string {
 	if special, ok := specials[name]; ok {
 		return special(g)
 	}
-	r, ok := grammar[name]
+	r, ok := g.grammar[name]
 	if !ok {
 		panic("no rule " + name)
 	}

@@ -12,7 +12,7 @@ import (
 
 // Outcome is what one side made of a script.
 type Outcome struct {
-	Parts []Result // one for each part, and one of stateDump
+	Parts []Result // one for each part
 	Files map[string]string
 }
 
@@ -22,33 +22,33 @@ type Result struct {
 	Status         int
 }
 
-// Environ is the environment of either side's shell, with its home at dir.
-func Environ(dir string) []string {
-	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir}
-}
+// defaultPath is where either side finds programs.
+const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// Reference runs s in one plain bash whose working directory is dir. What it
+// environ is the environment of either side's shell, with its home at dir.
+func environ(path, dir string) []string { return []string{"PATH=" + path, "HOME=" + dir} }
+
+// Reference runs s in one plain shell whose working directory is dir. What it
 // keeps beside that goes to notes.
 func Reference(ctx context.Context, s Script, dir, notes string) (Outcome, error) {
 	var text strings.Builder
-	parts := append(s.Parts[:len(s.Parts):len(s.Parts)], Part{Commands: []string{stateDump}})
-	for i, p := range parts {
+	for i, p := range s.Parts {
 		if err := os.WriteFile(filepath.Join(notes, fmt.Sprint("in", i)), []byte(p.Stdin), 0o600); err != nil {
 			return Outcome{}, err
 		}
 		mark(&text, notes, i, p.Before)
 		text.WriteString(p.Text() + "\n")
 	}
-	fmt.Fprintf(&text, "builtin echo \"$?\" >>'%s/status'; exec >/dev/null 2>&1; builtin trap - EXIT\n", notes)
-	cmd := exec.CommandContext(ctx, "bash", "--norc", "--noprofile", "-c", text.String(), "bash")
-	cmd.Dir, cmd.Env = dir, Environ(dir)
+	fmt.Fprintf(&text, "echo \"$?\" >>'%s/status'; exec >/dev/null 2>&1\n", notes)
+	cmd := exec.CommandContext(ctx, s.Shell[0], append(s.Shell[1:len(s.Shell):len(s.Shell)], text.String(), filepath.Base(s.Shell[0]))...)
+	cmd.Dir, cmd.Env = dir, environ(s.Path, dir)
 	runErr := cmd.Run()
 	status, err := os.ReadFile(filepath.Join(notes, "status"))
 	if err != nil {
 		return Outcome{}, fmt.Errorf("reference of seed %d: %w, %w", s.Seed, err, runErr)
 	}
 	codes := strings.Fields(string(status))[1:] // the first is from before
-	if len(codes) != len(parts) {
+	if len(codes) != len(s.Parts) {
 		return Outcome{}, fmt.Errorf("reference of seed %d ended in part %d (%w):\n%s", s.Seed, len(codes), runErr, s)
 	}
 	var o Outcome
@@ -70,11 +70,11 @@ func Reference(ctx context.Context, s Script, dir, notes string) (Outcome, error
 // mark writes what stands before a part: see the package comment. A function
 // would be a RETURN trap's affair. An interruption shows in $? alone.
 func mark(text *strings.Builder, notes string, i int, before []Interruption) {
-	fmt.Fprintf(text, `{ __ref=$?; builtin echo "$__ref" >>'%[1]s/status'; exec <'%[1]s/in%[2]d' >>'%[1]s/out%[2]d' 2>>'%[1]s/err%[2]d'; }`, notes, i)
+	fmt.Fprintf(text, `{ __ref=$?; echo "$__ref" >>'%[1]s/status'; exec <'%[1]s/in%[2]d' >>'%[1]s/out%[2]d' 2>>'%[1]s/err%[2]d'; }`, notes, i)
 	if n := len(before); n > 0 {
 		fmt.Fprintf(text, "; __ref=%d", before[n-1].Status)
 	}
-	text.WriteString("; case $__ref in 0) :;; *) ( builtin exit \"$__ref\" );; esac && :\n")
+	text.WriteString("; case $__ref in 0) :;; *) ( exit \"$__ref\" );; esac && :\n")
 }
 
 func resultOf(notes string, i int) (Result, error) {

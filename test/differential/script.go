@@ -8,7 +8,10 @@ import (
 // Script is what both sides run.
 type Script struct {
 	Seed  uint64
-	Parts []Part
+	Shell []string // what runs the reference; its next argument is the script
+	Sh    bool     // it is one for a plain sh
+	Path  string   // PATH of either side
+	Parts []Part   // the last one prints the state
 }
 
 // Part is what one call of a session runs: complete commands.
@@ -39,7 +42,7 @@ const (
 // Generate returns the script of a seed.
 func Generate(seed uint64) Script {
 	g := newGenerator(seed)
-	s := Script{Seed: seed}
+	s := Script{Seed: seed, Path: defaultPath, Shell: []string{"bash", "--norc", "--noprofile", "-c"}}
 	s.Parts = []Part{{Commands: []string{"declare -A m0 m1"}}}
 	interrupted := false
 	n := fewestCommands + g.IntN(mostCommands-fewestCommands+1)
@@ -62,6 +65,7 @@ func Generate(seed uint64) Script {
 		}
 		s.Parts = append(s.Parts, p)
 	}
+	s.Parts = append(s.Parts, Part{Commands: []string{stateDump}})
 	return s
 }
 
@@ -99,7 +103,7 @@ const gate = "@GATE@"
 func (s Script) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# seed %d\n", s.Seed)
-	for i, p := range s.Parts {
+	for i, p := range s.Parts[:len(s.Parts)-1] {
 		for _, in := range p.Before {
 			fmt.Fprintf(&b, "#    interruption, status %d: %s\n", in.Status, in.Command)
 		}

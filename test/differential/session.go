@@ -14,8 +14,7 @@ import (
 // for each part. gatePath is a FIFO.
 func Session(ctx context.Context, s Script, a *localagent.Agent, dir, gatePath string) (Outcome, error) {
 	var o Outcome
-	parts := append(s.Parts[:len(s.Parts):len(s.Parts)], Part{Commands: []string{stateDump}})
-	for i, p := range parts {
+	for i, p := range s.Parts {
 		for _, in := range p.Before {
 			if err := interrupt(ctx, a, in, gatePath); err != nil {
 				return o, fmt.Errorf("before part %d: %w", i, err)
@@ -59,16 +58,4 @@ func interrupt(ctx context.Context, a *localagent.Agent, in Interruption, gatePa
 		return fmt.Errorf("interruption %q: want status %d, got %+v", in.Command, in.Status, *result)
 	}
 	return <-cancelled
-}
-
-// Renew gives a session a shell in which nothing has run.
-func Renew(ctx context.Context, a *localagent.Agent) error {
-	// What was lost is told by the first result or the second: the spare may
-	// seem to live for a moment longer.
-	for _, command := range []string{"kill -9 -1; kill -9 $BASHPID", ":"} {
-		if _, err := a.Run(ctx, client.ExecRequest{Command: command}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -24,7 +24,7 @@ func Shrink(s Script, differs func(Script) bool, most int) Script {
 // first.
 func reductions(s Script) []Script {
 	var all []Script
-	for i := range s.Parts {
+	for i := range len(s.Parts) - 1 {
 		r := s.clone()
 		r.Parts = slices.Delete(r.Parts, i, i+1)
 		all = append(all, r)

@@ -27,8 +27,11 @@ for __ref in 3 4 5 6 7 8 9; do if { builtin : >&"$__ref"; } 2>/dev/null; then bu
 // volatile are lines of stateDump that no two shells have in common: clocks,
 // pids, the text that the shell was started with, what the command before left
 // behind ($_ and PIPESTATUS, which docs/agent.md says don't reach the next
-// call), and the reference's own variable.
+// call), and the reference's own variable. In a plain sh OLDPWD is the agent's
+// cd's affair.
 var volatile = regexp.MustCompile(`(?m)^(declare -\S+ )?(BASHPID|BASH_EXECUTION_STRING|BASH_COMMAND|EPOCHREALTIME|EPOCHSECONDS|SECONDS|SRANDOM|RANDOM|LINENO|PPID|PIPESTATUS|COPROC_PID|_|__ref)(=.*)?\n`)
+
+var volatileSh = regexp.MustCompile(`(?m)^(OLDPWD|_|__ref)=.*\n`)
 
 // own are the session shell's variables, which docs/agent.md reserves.
 var own = regexp.MustCompile(`(?m)^declare -\S+ __berth\w*(=.*)?\n`)

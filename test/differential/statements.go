@@ -23,7 +23,7 @@ var statements = map[string]rule{
 	}},
 	"output": {flat: []string{
 		"printf '%d|%5s|%-5s|%x|%o|%e\\n' ‹int› ‹literal› ‹literal› 255 8 1.5", "printf '%b' 'a\\tb\\n\\0101\\377'", "printf '%q ' ‹words›", "printf '%s' ‹words›", "printf '%*d\\n' 5 ‹int›", "printf '%c%c' ‹literal› ‹literal›",
-		"printf '\\377\\0\\001'", "printf '%s\\n' \"${‹array›[@]}\"", "printf '%(%Y)T\\n' 0", "printf '%.2s|%.*s\\n' ‹literal› 1 ‹literal›", "printf '%5.1f\\n' 2.25", "printf %i 0x10", "printf '%d\\n' \"'a\"",
+		"printf '\\377\\001'", "printf '%s\\n' \"${‹array›[@]}\"", "printf '%(%Y)T\\n' 0", "printf '%.2s|%.*s\\n' ‹literal› 1 ‹literal›", "printf '%5.1f\\n' 2.25", "printf %i 0x10", "printf '%d\\n' \"'a\"",
 		"echo out; echo err >&2; echo out", "printf 'no newline'", "printf '\\n\\n\\n'", "echo 'D0'; printf 'R1\\nS2\\n'", "declare -p ‹array›", "declare -f f‹small›", "alias", "trap -p", "set +o | head -4", "shopt extglob",
 		"printf '%s,' {1..5}", "seq 3", "printf '%s\\n' ‹words› | sort -r", "printf '%q' \"$*\"",
 	}},

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,9 +38,8 @@ type Options struct {
 	Workspace string // an existing directory
 	Environ   []string
 	Limits    client.Limits
-	// Root is a directory to chroot into, which needs root: an image. It holds the
-	// program at /agent, and Workspace is a path in it.
-	Root string
+	// Hide are files that the agent finds empty, such as a bash. That needs root.
+	Hide []string
 }
 
 // Agent is one running agent, with a session bound.
@@ -91,14 +91,17 @@ func Start(ctx context.Context, o Options) (*Agent, error) {
 	return a, nil
 }
 
+// hiding mounts nothing over its arguments up to --, and becomes what follows.
+const hiding = `mount --make-rprivate / || exit; while [ "$1" != -- ]; do mount --bind /dev/null "$1" || exit; shift; done; shift; exec "$@"`
+
 func command(o Options) *exec.Cmd {
-	cmd := exec.Command(o.Program, "serve", "--listen=127.0.0.1:0", "--workspace="+o.Workspace)
+	argv := []string{o.Program, "serve", "--listen=127.0.0.1:0", "--workspace=" + o.Workspace}
+	if len(o.Hide) > 0 {
+		argv = slices.Concat([]string{"/bin/sh", "-c", hiding, "sh"}, o.Hide, []string{"--"}, argv)
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = o.Environ
 	initproc.Isolate(cmd)
-	if o.Root != "" {
-		cmd.Path, cmd.Dir = "/agent", "/"
-		cmd.SysProcAttr.Chroot = o.Root
-	}
 	return cmd
 }
 
