@@ -42,7 +42,9 @@ func TestKillOfAFamily(t *testing.T) {
 	if err := (Family{Leader: family.Process.Pid, Mark: "FAMILY_TEST=" + t.Name()}).Kill(ctx); err != nil {
 		t.Fatal(err)
 	}
-	<-done
+	if err := <-done; err == nil {
+		t.Error("want the leader killed")
+	}
 	if h, err := Open(other.Process.Pid); err != nil || !h.Alive() {
 		t.Errorf("want a process of another mark left alone: %v", err)
 	}

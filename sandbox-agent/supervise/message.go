@@ -73,23 +73,28 @@ func parseReply(b []byte) (reply, error) {
 	if err := strict(b, &r); err != nil {
 		return r, err
 	}
-	ok := false
-	switch r.Kind {
-	case ready:
-		ok = r == reply{Kind: ready}
-	case taken:
-		ok = r == reply{Kind: taken, Seq: r.Seq} && r.Seq > 0
-	case started:
-		ok = r.Seq > 0 && r.PID > 1 && r.Code == 0 && r.Error == ""
-	case failed:
-		ok = r.Seq > 0 && r.PID == 0 && r.Code == 0 && r.Error != ""
-	case exited:
-		ok = r.Seq == 0 && r.PID > 1 && r.Code >= 0 && r.Code <= 255 && r.Error == ""
-	}
-	if !ok {
+	if !r.wellFormed() {
 		return reply{}, errMessage
 	}
 	return r, nil
+}
+
+// wellFormed tells whether r has what its kind needs, and nothing else.
+func (r reply) wellFormed() bool {
+	var want reply
+	switch r.Kind {
+	case ready:
+		want = reply{Kind: ready}
+	case taken:
+		want = reply{Kind: taken, Seq: max(r.Seq, 1)}
+	case started:
+		want = reply{Kind: started, Seq: max(r.Seq, 1), PID: max(r.PID, 2)}
+	case failed:
+		want = reply{Kind: failed, Seq: max(r.Seq, 1), Error: r.Error}
+	case exited:
+		want = reply{Kind: exited, PID: max(r.PID, 2), Code: min(max(r.Code, 0), 255)}
+	}
+	return r.Kind != "" && r == want && (r.Kind != failed || r.Error != "")
 }
 
 func strict(b []byte, v any) error {

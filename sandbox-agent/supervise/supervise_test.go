@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -104,7 +105,7 @@ func TestProcessesAreStartedAsAsked(t *testing.T) {
 	if code := ended(t, p); code != 7 {
 		t.Errorf("want exit code 7, got %d", code)
 	}
-	if err := p.SignalGroup(unix.SIGTERM); err != ErrEnded {
+	if err := p.SignalGroup(unix.SIGTERM); !errors.Is(err, ErrEnded) {
 		t.Errorf("signal to one that ended: want ErrEnded, got %v", err)
 	}
 }
@@ -178,7 +179,7 @@ func TestOrphansAreAdopted(t *testing.T) {
 		case <-p.Ended():
 			stopped = false
 		default:
-			if err := p.SignalGroup(unix.SIGCONT); err != nil && err != ErrEnded {
+			if err := p.SignalGroup(unix.SIGCONT); err != nil && !errors.Is(err, ErrEnded) {
 				t.Fatal(err)
 			}
 		}
