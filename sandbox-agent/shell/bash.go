@@ -29,7 +29,8 @@ type bash struct {
 	status  int           // $? for the next command
 
 	tick      uint64 // when the last command began
-	fallBacks int    // commands in a row after which the shell failed
+	memory    remembered
+	fallBacks int // commands in a row after which the shell failed
 }
 
 func newBash(config Config, path string) *bash {
@@ -43,10 +44,27 @@ func newBash(config Config, path string) *bash {
 
 // start begins a new life and waits until it is ready.
 func (b *bash) start() {
-	environ := slices.Concat(b.config.Environ, b.env)
-	b.life, b.failure = begin(b.config.Reaper, b.path, b.config.Dir, environ)
+	from := b.memory
+	b.memory = remembered{} // not a second time, if the shell fails with it
+	b.begin(from)
+	if b.life == nil && from.dir != "" {
+		b.note("What was exported could not be restored.")
+		b.begin(remembered{})
+		return
+	}
+	if b.memory.dir == "" {
+		b.memory = from
+	}
+}
+
+func (b *bash) begin(from remembered) {
+	begin := func() {
+		environ := slices.Concat(b.config.Environ, b.env)
+		b.life, b.failure = begin(b.config.Reaper, b.path, from.in(b.config.Dir), environ, from.state)
+	}
+	begin()
 	if errors.Is(b.failure, unix.EAGAIN) && b.room(nil).make() {
-		b.life, b.failure = begin(b.config.Reaper, b.path, b.config.Dir, environ)
+		begin()
 	}
 	if b.failure == nil {
 		b.settle(nil)
@@ -62,6 +80,7 @@ func (b *bash) setenv(env []string, restart bool) error {
 	if b.life != nil {
 		b.life.close()
 	}
+	b.memory = remembered{}
 	b.start()
 	b.notice = ""
 	return b.failure
@@ -216,7 +235,7 @@ func (b *bash) lost(why string) {
 	b.life.dropPipes()
 	b.life.close()
 	b.life = nil
-	b.note("The shell was started anew (" + why + "): variables, functions, the working directory and background jobs are lost, files are kept.")
+	b.note("The shell was started anew (" + why + "): " + b.memory.lost() + ", files are kept.")
 }
 
 func (b *bash) note(s string) { b.notice = join(b.notice, s) }

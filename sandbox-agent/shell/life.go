@@ -45,16 +45,20 @@ type life struct {
 	mark   int           // the last pid that was given out before that command
 	killed []process.Pin // spares that may not be gone yet
 	depth  int           // how many spares have gone on
-	out    *streams      // the next command's, once settled
+	// The pids of the spare that was asked for the state last, and of the one
+	// that was counted as a change of it.
+	asked, counted int
+	out            *streams // the next command's, once settled
 }
 
-// begin starts a bash. It does not wait for it to be ready.
-func begin(r *process.Reaper, path, dir string, environ []string) (*life, error) {
+// begin starts a bash in dir, which first evaluates restore. It does not wait for
+// it to be ready.
+func begin(r *process.Reaper, path, dir string, environ []string, restore string) (*life, error) {
 	l := &life{records: make(chan record, 16), done: make(chan struct{})}
 	wake, err1 := pipe(&l.wake, false)
 	spareWake, err2 := pipe(&l.spareWake, false)
 	records, err3 := pipe(&l.control, true)
-	memory, err4 := memory("command", loop)
+	memory, err4 := memory("command", loop+"\x00"+restore)
 	null, err5 := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	l.text = memory
 	defer closeAll(wake, spareWake, records, null)

@@ -52,6 +52,7 @@ func (b *bash) settle(pending *record) {
 			if !fellBack {
 				b.fallBacks = 0
 			}
+			b.remember(l)
 			return
 		}
 		pending = nil
