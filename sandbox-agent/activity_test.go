@@ -55,3 +55,50 @@ func TestQuiesce(t *testing.T) {
 		t.Errorf("a quiesced agent ended with %v\n%s", err, a.log)
 	}
 }
+
+// Background processes, and what a command leaves running, are activity where the
+// session says so.
+func TestBackgroundIsActivityWhereTheSessionSaysSo(t *testing.T) {
+	t.Parallel()
+	for _, counts := range []bool{false, true} {
+		a := newAgent(t, agentOptions{})
+		session := client.Session{UID: "sandbox-1", BackgroundIsActivity: counts}
+		if err := a.client.Bind(t.Context(), a.pod, session); err != nil {
+			t.Fatal(err)
+		}
+		p, err := a.client.StartProcess(t.Context(), a.pod, client.ProcessRequest{Command: "sleep 777"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.output(t, "sleep 888 &")
+		if _, err := a.client.Processes(t.Context(), a.pod); err != nil { // knows of the job from then on
+			t.Fatal(err)
+		}
+		got, err := a.client.Quiesce(t.Context(), a.pod, 0)
+		if err != nil || got.Processes != 2 || got.Quiesced == counts || counts && got.IdleMS != 0 {
+			t.Errorf("counts %v: with two that run: %+v, %v", counts, got, err)
+		}
+		if !counts {
+			continue
+		}
+		if err := a.client.SignalProcess(t.Context(), a.pod, p.ID, "KILL"); err != nil {
+			t.Fatal(err)
+		}
+		for wait := time.Duration(0); ; wait = 10 * time.Second { // a long poll is activity too
+			o, err := a.client.ProcessOutput(t.Context(), a.pod, p.ID, client.OutputQuery{Wait: wait})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !o.Running {
+				break
+			}
+		}
+		a.output(t, "kill $!; wait")
+		if _, err := a.client.Processes(t.Context(), a.pod); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := a.client.Quiesce(t.Context(), a.pod, 0); err != nil || !got.Quiesced || got.Processes != 0 {
+			t.Errorf("when both have ended: %+v, %v", got, err)
+		}
+	}
+}

@@ -30,7 +30,7 @@ var statusOf = map[string]int{
 	wire.CodeBadRequest: 400, wire.CodeIDInUse: 400, wire.CodeUnauthorized: 401, wire.CodeForbidden: 403,
 	wire.CodeOutsideWorkspace: 403, wire.CodeNotFound: 404, wire.CodeMethodNotAllowed: 405, wire.CodeNotAcceptable: 406,
 	wire.CodeSessionRequired: 409, wire.CodeSessionBound: 409, wire.CodeQuiesced: 410, wire.CodeTooLarge: 413,
-	wire.CodeUnsupportedMedia: 415, wire.CodeNotRegular: 422, wire.CodeTooManyArtifacts: 429,
+	wire.CodeUnsupportedMedia: 415, wire.CodeNotRegular: 422, wire.CodeTooManyArtifacts: 429, wire.CodeTooManyProcesses: 429,
 }
 
 // serve sends r and checks what holds for every answer: no panic, no status that
