@@ -170,8 +170,9 @@ func (l *link) start(ctx context.Context, fds []int) (*Process, error) {
 	return nil, ErrLost
 }
 
-// errNotTaken is returned for a request that the supervisor has not seen.
-var errNotTaken = errors.New("the supervisor of background processes ended")
+// errNotTaken is returned for a request that the supervisor has not seen, or not
+// as a whole.
+var errNotTaken = errors.New("the supervisor of background processes ended, or has too many files open")
 
 // receive takes replies until the supervisor is gone or breaks the form.
 func (l *link) receive() {
@@ -211,10 +212,14 @@ func (l *link) take(r reply, fds []int) ([]int, error) {
 		default:
 			close(l.ready)
 		}
-	case failed:
+	case again, failed:
 		if waiting := l.pending[r.Seq]; waiting != nil {
 			delete(l.pending, r.Seq)
-			waiting <- answer{err: errors.New(r.Error)}
+			err := errNotTaken
+			if r.Kind == failed {
+				err = errors.New(r.Error)
+			}
+			waiting <- answer{err: err}
 		}
 	case exited:
 		p := l.processes[r.PID]

@@ -40,6 +40,7 @@ type request struct {
 // Kinds of a reply.
 const (
 	ready   = "ready"   // requests are taken from now on
+	again   = "again"   // the request came without its descriptors: too many files were open
 	taken   = "taken"   // the request came: from here on it may run
 	started = "started" // as PID; a pidfd comes with it where the kernel has them
 	failed  = "failed"  // nothing runs, for Error
@@ -85,8 +86,8 @@ func (r reply) wellFormed() bool {
 	switch r.Kind {
 	case ready:
 		want = reply{Kind: ready}
-	case taken:
-		want = reply{Kind: taken, Seq: max(r.Seq, 1)}
+	case again, taken:
+		want = reply{Kind: r.Kind, Seq: max(r.Seq, 1)}
 	case started:
 		want = reply{Kind: started, Seq: max(r.Seq, 1), PID: max(r.PID, 2)}
 	case failed:

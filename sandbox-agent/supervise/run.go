@@ -90,8 +90,12 @@ func (s server) handle(message []byte, fds []int, flags int) error {
 	if err != nil {
 		return fmt.Errorf("read request: %w", err)
 	}
+	// One whose limits are lowered for good ends: the next has the agent's.
+	if err := s.limits.Restore(); err != nil {
+		return err
+	}
 	if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 || len(fds) <= extraFiles {
-		return s.send(reply{Kind: failed, Seq: r.Seq, Error: "its descriptors did not arrive: too many files are open"}, -1)
+		return s.send(reply{Kind: again, Seq: r.Seq}, -1)
 	}
 	if err := s.send(reply{Kind: taken, Seq: r.Seq}, -1); err != nil {
 		return err
@@ -115,9 +119,6 @@ func (s server) handle(message []byte, fds []int, flags int) error {
 func (s server) start(fds []int) (child *process.Child, pidfd int, err error) {
 	p, err := readProgram(fds[0])
 	if err != nil {
-		return nil, -1, err
-	}
-	if err := s.limits.Restore(); err != nil {
 		return nil, -1, err
 	}
 	pidfd = -1

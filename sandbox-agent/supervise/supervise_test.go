@@ -205,6 +205,31 @@ func TestSupervisorIsKilledJustNow(t *testing.T) {
 	}
 }
 
+// TestLimitsOfTheSupervisor: what was done to them is undone, or the next process
+// has another supervisor.
+func TestLimitsOfTheSupervisor(t *testing.T) {
+	s := fixture(t)
+	p, _ := run(t, s, "exit 1")
+	ended(t, p)
+	first := s.PID()
+	var was unix.Rlimit
+	if err := unix.Prlimit(first, unix.RLIMIT_NOFILE, nil, &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Prlimit(first, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 10, Max: was.Max}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if q, out := run(t, s, "ulimit -n"); line(t, out) != fmt.Sprint(was.Cur) || ended(t, q) != 0 || s.PID() != first {
+		t.Error("want a soft limit restored")
+	}
+	if err := unix.Prlimit(first, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 9, Max: 9}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if q, out := run(t, s, "ulimit -n"); line(t, out) != fmt.Sprint(was.Cur) || ended(t, q) != 0 || s.PID() == first {
+		t.Error("want the next supervisor to have the agent's limits")
+	}
+}
+
 func TestStoppedSupervisorGoesOn(t *testing.T) {
 	s := fixture(t)
 	p, _ := run(t, s, "exit 1")

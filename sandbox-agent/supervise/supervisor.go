@@ -65,7 +65,7 @@ func (s *Supervisor) Start(p Program, dir *os.File, files []*os.File) (*Process,
 		fds = append(fds, int(f.Fd()))
 	}
 	proc, err := s.try(fds)
-	if errors.Is(err, errNotTaken) { // it was killed, and that is seen only now
+	if errors.Is(err, errNotTaken) { // it was killed, or its limits were lowered, and that is seen only now
 		proc, err = s.try(fds)
 	}
 	return proc, err
