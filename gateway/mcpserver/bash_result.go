@@ -39,7 +39,7 @@ func bashOutSchema() *jsonschema.Schema {
 			"timed_out":      {Type: "boolean"},
 			"truncated":      {Type: "boolean"},
 			"omitted_bytes":  {Type: "integer", Description: "How many bytes of output are left out."},
-			"log_uri":        {Type: "string", Description: "The resource that holds the whole of a stdout of which bytes are left out."},
+			"log_uri":        {Type: "string", Description: "The resource that holds the whole of a stdout of which bytes are left out, for an hour."},
 			"stderr_log_uri": {Type: "string", Description: "The same for stderr."},
 			"process_id":     {Type: "string", Description: "Of the process that was started in the background."},
 			"notice":         noticeSchema(),
