@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -28,8 +29,11 @@ type capture struct {
 	left     *leftovers
 
 	mu     sync.Mutex
-	skip   int // bytes at the beginning that are not the command's
-	heavy  bool
+	skip   int  // bytes at the beginning that are not the command's
+	heavy  bool // the command writes much
+	wide   bool // and its pipe was made wide
+	since  time.Time
+	recent int // bytes that were read since then
 	pumped bool
 	sealed bool
 	rest   []byte // what seal read, for the follower
@@ -111,7 +115,11 @@ func (c *capture) loop(f *os.File, began bool) {
 		if err != nil || p.n == 0 {
 			break // end of file: no writer is left
 		}
+		nap := p.few && len(*p.buffer) == largeChunk
 		c.hand(p)
+		if nap {
+			gather()
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,6 +133,7 @@ type piece struct {
 	from   int
 	n      int
 	late   bool // a leftover child wrote it
+	few    bool // more would have fitted
 }
 
 // next reads once, and keeps what the command wrote.
@@ -138,10 +147,7 @@ func (c *capture) next() (piece, error) {
 		giveChunk(p.buffer)
 		return piece{}, err
 	}
-	if p.n == len(*p.buffer) && !c.heavy {
-		c.heavy = true
-		widen(c.read)
-	}
+	c.weigh(&p)
 	if !p.late {
 		p.from = c.keep((*p.buffer)[:p.n])
 		if c.follower != nil {
@@ -149,6 +155,22 @@ func (c *capture) next() (piece, error) {
 		}
 	}
 	return p, nil
+}
+
+// weigh tells by a piece whether the command writes much just now: a small chunk
+// or more within a window. The caller holds c.mu.
+func (c *capture) weigh(p *piece) {
+	const window = 10 * time.Millisecond
+	p.few = p.n < len(*p.buffer)/2
+	c.recent += p.n
+	if c.recent >= smallChunk && !c.heavy {
+		c.wide = c.wide || widen(c.read)
+		c.heavy = c.wide
+	}
+	if now := time.Now(); now.Sub(c.since) > window {
+		c.heavy = c.heavy && c.recent >= smallChunk
+		c.since, c.recent = now, 0
+	}
 }
 
 // hand gives a piece to whom it belongs.

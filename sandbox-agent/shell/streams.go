@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -117,10 +118,11 @@ func (l *leftovers) closed() {
 	}
 }
 
-// Sizes of what is read at once, and of the pipe of a command that writes much.
+// Sizes of what is read at once. The large one is also that of the pipe of a
+// command that writes much.
 const (
 	smallChunk = 64 << 10
-	largeChunk = 256 << 10
+	largeChunk = 512 << 10
 )
 
 var (
@@ -144,8 +146,16 @@ func giveChunk(b *[]byte) {
 }
 
 // widen spares a command that writes much, and the agent, most of the waiting
-// for each other. Who may not have so large a pipe keeps the one that is.
-func widen(pipe int) {
+// for each other. It returns false for a user who has too many pages in pipes.
+func widen(pipe int) bool {
 	_, err := unix.FcntlInt(uintptr(pipe), unix.F_SETPIPE_SZ, largeChunk)
-	_ = err
+	return err == nil
+}
+
+// gather lets a command fill its pipe a little. A reader that is woken by each
+// write of a few kilobytes takes most of the time for itself, and a timer of the
+// runtime sleeps a millisecond at least.
+func gather() {
+	nap := unix.NsecToTimespec((200 * time.Microsecond).Nanoseconds())
+	_ = unix.Nanosleep(&nap, nil) // cut short by a signal: as good
 }
