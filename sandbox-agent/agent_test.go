@@ -76,6 +76,7 @@ type agentOptions struct {
 	args      []string
 	root      string   // chroot into it: an image with nothing in it
 	shipped   bool     // the program as it is shipped, not the test binary
+	escalates bool     // asUser: setuid programs work
 	within    []string // shell commands, as root in its namespaces, before it starts
 }
 

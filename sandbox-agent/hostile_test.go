@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -93,5 +94,41 @@ func TestFullDisk(t *testing.T) {
 	}
 	if got := a.output(t, "rm fill /tmp/fill; echo room > file2; cat file2; echo $x"); got != "room\nkept\n" {
 		t.Errorf("with room again: %q", got)
+	}
+}
+
+// A process that has become another user's is out of the agent's reach: the
+// result says so, and the session goes on.
+func TestProcessOfAnotherUserIsNamed(t *testing.T) {
+	t.Parallel()
+	a := asUser(t, agentOptions{escalates: true}, `cp "$(command -v setpriv)" /mnt/become`, "chmod 4755 /mnt/become")
+	a.output(t, "x=kept")
+	r := a.exec(t, client.ExecRequest{Command: `sleep 888 & /mnt/become --reuid=0 --regid=0 --clear-groups sleep 777`, Timeout: 0.5})
+	if !r.TimedOut || r.ExitCode != 137 || r.DurationMS > 5500 ||
+		!strings.Contains(r.Notice, "may still run: kill process") || !strings.Contains(r.Notice, "operation not permitted") {
+		t.Errorf("the command that ran out of time: %+v", *r)
+	}
+	if got := a.output(t, `echo $x; pgrep -xc sleep`); got != "kept\n1\n" {
+		t.Errorf("afterwards: %q, want the shell and that one process", got)
+	}
+}
+
+func TestCommandOfOneMiBAtOneBelowAndOneAbove(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	const frame = len(`{"command":""}` + "\n")
+	for size, fits := range map[int]bool{client.MaxExecBody - 1: true, client.MaxExecBody: true, client.MaxExecBody + 1: false} {
+		head := "touch ran; echo ${#HOME} >/dev/null # "
+		command := head + strings.Repeat("x", size-frame-len(head))
+		r, err := a.client.Exec(t.Context(), a.pod, client.ExecRequest{Command: command}, 0)
+		if fits && (err != nil || r.ExitCode != 0) {
+			t.Errorf("a body of %d bytes: %v, %+v", size, err, r)
+		}
+		if !fits && !errors.Is(err, client.ErrTooLarge) {
+			t.Errorf("a body of %d bytes: want ErrTooLarge, got %v", size, err)
+		}
+		if got := a.run(t, "rm ran").ExitCode == 0; got != fits {
+			t.Errorf("a body of %d bytes: ran is %v", size, got)
+		}
 	}
 }

@@ -19,7 +19,7 @@ func prepare(cmd *exec.Cmd, commands []string) {
 }
 
 // asUser starts an agent as a pod does: of a user that isn't root and may not
-// become it. Its workspace is on a file system of its own, seen by it alone.
+// become it (but see escalates). Its workspace is on a file system of its own, seen by it alone.
 // more are shell commands, as root.
 func asUser(t *testing.T, o agentOptions, more ...string) *agent {
 	t.Helper()
@@ -33,8 +33,12 @@ func asUser(t *testing.T, o agentOptions, more ...string) *agent {
 		"mount --make-rprivate /", "mount -t proc proc /proc", "mount -t tmpfs -o mode=755 none /mnt",
 		`cp "$0" /mnt/agent`, "mkdir "+userWorkspace, "chown 1000:1000 "+userWorkspace)
 	o.within = append(o.within, more...)
+	strict := "--bounding-set=-all --inh-caps=-all --no-new-privs"
+	if o.escalates {
+		strict = "--inh-caps=-all"
+	}
 	o.within = append(o.within, "unset BERTH_REEXECUTED", "cd /",
-		`exec setpriv --reuid=1000 --regid=1000 --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs /mnt/agent "$@"`)
+		`exec setpriv --reuid=1000 --regid=1000 --clear-groups `+strict+` /mnt/agent "$@"`)
 	return startAgent(t, o)
 }
 
