@@ -63,16 +63,3 @@ var _ = Describe("A session that cannot start", func() {
 		Expect(meta.IsStatusConditionTrue(t.sandbox(ctx, "failing").Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue(), "Stalled")
 	}, SpecTimeout(specTimeout))
 })
-
-var _ = Describe("An image without bash", func() {
-	It("works with its sh, which keeps exported variables and the working directory", func(ctx context.Context) {
-		t := newTenant(ctx, withImage(image("sandbox-busybox")))
-		s := connect(ctx, t.target("plain"))
-		run(ctx, s, "export kept=yes; cd /tmp")
-		Expect(run(ctx, s, `echo "$kept $PWD"`)).To(Equal("yes /tmp\n"))
-		result, err := s.Bash(ctx, "exit 3")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(result.ExitCode).To(Equal(3))
-		Expect(run(ctx, s, "pwd")).To(Equal("/tmp\n"))
-	}, SpecTimeout(specTimeout))
-})

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/berth-dev/berth/api/v1alpha1"
 	agentclient "github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -62,4 +63,36 @@ var _ = Describe("A session's agent that is asked to quiesce", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(result.Stdout).To(Equal("on\n"))
 	}, SpecTimeout(specTimeout))
+})
+
+var _ = Describe("A session with a background process that runs", func() {
+	for _, c := range []struct {
+		name     string
+		activity bool
+	}{
+		{"is idle all the same", false},
+		{"is not idle where the template says so", true},
+	} {
+		It(c.name, func(ctx context.Context) {
+			t := newTenant(ctx, func(template *v1alpha1.SandboxTemplate) {
+				template.Spec.Lifecycle = &v1alpha1.LifecycleDefaults{BackgroundIsActivity: &c.activity}
+			})
+			s := connect(ctx, t.target("s"))
+			id, err := s.Start(ctx, "sleep 300", false)
+			Expect(err).NotTo(HaveOccurred())
+			a := t.agentAt(ctx, "s")
+			activity, err := a.Quiesce(ctx, a.pod, 0)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(activity.Processes).To(Equal(1))
+			Expect(activity.Quiesced).To(Equal(!c.activity))
+			if !c.activity {
+				return
+			}
+			Expect(s.Signal(ctx, id, "KILL")).To(Succeed())
+			readToEnd(ctx, s, id)
+			activity, err = a.Quiesce(ctx, a.pod, 0)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(activity.Quiesced).To(BeTrue(), "its end begins idleness")
+		}, SpecTimeout(specTimeout))
+	}
 })
