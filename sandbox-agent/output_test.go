@@ -418,6 +418,33 @@ func TestReaderThatStaysStuckIsGone(t *testing.T) {
 	}
 }
 
+// The agent's end waits for no reader.
+func TestTermWithAStuckReader(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	release, blocked := make(chan struct{}), make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		var once sync.Once
+		_, err := a.client.ExecStream(t.Context(), a.pod, client.ExecRequest{Command: "yes", NoLog: true}, 0, func(byte, []byte) error {
+			once.Do(func() { close(blocked) })
+			<-release
+			return nil
+		})
+		ended <- err
+	}()
+	<-blocked
+	began := time.Now()
+	a.terminate(t)
+	if err := <-a.exited; err != nil || time.Since(began) > 10*time.Second {
+		t.Errorf("want exit 0 within the grace, got %v after %v\n%s", err, time.Since(began), a.log)
+	}
+	close(release)
+	if err := <-ended; err == nil {
+		t.Errorf("want the stream cut off, got %v", err)
+	}
+}
+
 func TestCancelledWhileQueuedIsAResultInFrames(t *testing.T) {
 	t.Parallel()
 	a := startAgent(t, agentOptions{})

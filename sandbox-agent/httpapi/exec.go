@@ -165,7 +165,7 @@ func join(a, b string) string { return strings.TrimSpace(a + " " + b) }
 func shellRefusal(err error) *Refusal {
 	switch {
 	case errors.Is(err, shell.ErrQueueFull):
-		return &Refusal{Status: http.StatusTooManyRequests, Code: wire.CodeQueueFull, Message: "too many commands wait: try again later", RetryAfter: retryAfter}
+		return &Refusal{Status: http.StatusTooManyRequests, Code: wire.CodeQueueFull, Message: "too many commands wait", RetryAfter: retryAfter}
 	case errors.Is(err, shell.ErrNoShell):
 		return refuse(http.StatusServiceUnavailable, wire.CodeNoShell, err.Error())
 	case errors.Is(err, shell.ErrClosed):
