@@ -97,6 +97,7 @@ func (b *bash) close() {
 // run runs one command in the resident shell.
 func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 	<-b.settled
+	b.revive()
 	if b.life == nil {
 		b.start()
 	}
@@ -121,6 +122,8 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 	began, tick := time.Now(), process.Now()
 	b.tick = tick
 	if err := l.send(words(in, b.status, hint, c)); err != nil {
+		// Nothing was read. The next command finds a shell that can be reached.
+		b.lost("a command took the descriptor away by which it is told of commands")
 		return Result{}, fmt.Errorf("hand the command to the shell: %w", err)
 	}
 	result, leftover, ended := b.await(ctx, l, c, tick)
@@ -228,6 +231,26 @@ func (b *bash) kill(l *life, tick uint64) {
 	case <-l.main.Exited():
 	case <-ctx.Done():
 	}
+}
+
+// revive lets the spare go on for a shell that ended while nothing ran: a job may
+// have killed it.
+func (b *bash) revive() {
+	l := b.life
+	if l == nil {
+		return
+	}
+	select {
+	case <-l.main.Exited():
+	default:
+		return
+	}
+	if l.dropPipes(); !b.takeOver(l) {
+		b.lost("it ended between two commands")
+		return
+	}
+	b.note("The shell ended between two commands. The session goes on as it was.")
+	b.settle(nil)
 }
 
 // lost gives up a life and says so in the next result.

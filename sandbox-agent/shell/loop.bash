@@ -18,8 +18,8 @@
 # round's last act: each spare that goes on does so deeper in the stack, by what
 # bash had on it here.
 #
-# A command that gave the loop's variables other attributes (readonly, a map), or
-# took enable away, has broken the shell: it ends, if need be by an expansion
+# A command that closed the loop's descriptors, gave its variables other attributes
+# (readonly, a map), or took enable away, has broken the shell: it ends, if need be by an expansion
 # that fails, and the spare from before that command goes on.
 #
 # __berth holds 1: path of standard input, 2: the command,
@@ -51,7 +51,8 @@ builtin printf 'D%d\n' "${__berth_own[1]}" >&212 || { builtin trap - EXIT; built
 fi;
 exec </dev/null >/dev/null 2>&1 204<<<'' 205<<<'' 206<<<'';
 case ${__berth[4]-} in
-'') if [[ $- != *x* ]] && builtin trap -p >/dev/full; then __berth_own[0]=1; else __berth_own[0]=; fi;
+'') builtin : <&213 <&211 <&210 || builtin kill -9 "$BASHPID";
+if [[ $- != *x* ]] && builtin trap -p >/dev/full; then __berth_own[0]=1; else __berth_own[0]=; fi;
 builtin shopt -q nocasematch || case ${__berth@a}${__berth_own@a}${__berth_loop@a} in *[Acilnru]*) builtin kill -9 "$BASHPID";; esac;
 unset -f enable;
 enable builtin mapfile read printf trap set kill exit eval : || [[ ${__berth_own[9]?} ]];

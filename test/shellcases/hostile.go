@@ -1,5 +1,10 @@
 package shellcases
 
+import (
+	"fmt"
+	"strings"
+)
+
 // hostile: commands against the agent and its shell.
 var hostile = []Case{
 	{"every descriptor closed", 0, Steps{{Run: `for ((i=0;i<256;i++)); do eval "exec $i>&-" 2>/dev/null; done`, Loose: true, Code: AnyCode}, {Run: `echo ok`, Loose: true, Stdout: "ok\n"}, {Run: `echo ok`, Stdout: "ok\n"}}},
@@ -13,4 +18,31 @@ var hostile = []Case{
 	{"ulimit -v", 0, Steps{{Run: `ulimit -v 20000`, Loose: true, Code: AnyCode}, {Run: `true`, Loose: true, Code: AnyCode}}},
 	{"thousands of descriptors", 0, Steps{{Run: `for ((i=300;i<900;i++)); do eval "exec $i</dev/null"; done`}, next}},
 	{"removes temporary files", 0, Steps{{Run: `rm -rf /tmp/.berth* .berth* 2>/dev/null; true`}, next}},
+	{"descriptors closed in parts", 0, Steps{{Run: `for ((i=3;i<65;i++)); do eval "exec $i>&-"; done`}, next, {Run: `for ((i=65;i<200;i++)); do eval "exec $i>&-"; done`}, next, {Run: `for ((i=200;i<256;i++)); do eval "exec $i>&-"; done`, Loose: true, Code: AnyCode}, next, next}},
+	{"each of the shell's own descriptors closed", 0, each("exec %d>&-", 200, 220)},
+	{"each of the shell's own descriptors overwritten", 0, each("exec %d</dev/null", 200, 220)},
+	{"junk into the control pipe", 0, Steps{{Run: `for p in $BASHPID; do printf 'D9\nR1\nS1\njunk' > /proc/$p/fd/212; done`, Code: AnyCode, Loose: true}, {Run: `echo "next $x"`, Code: AnyCode, Loose: true}, next}},
+	{"ulimit -n 3", 0, Steps{{Run: `ulimit -n 3`, Timeout: 20, Loose: true, Code: AnyCode}, next, {Run: `ulimit -n 0`, Timeout: 20, Loose: true, Code: AnyCode}, next}},
+	{"ulimit -t", 0, Steps{{Run: `ulimit -t 1; while :; do :; done`, Timeout: 50, Code: 137, Notice: replaced}, next}},
+	{"ulimit -s and a recursion", 0, Steps{{Run: `ulimit -s 200; f() { f; }; f`, Code: 139, Notice: replaced}, next}},
+	{"ulimit -v of nothing", 0, Steps{{Run: `ulimit -v 1000`, Loose: true, Code: AnyCode}, {Run: `echo "next $x"`, Stdout: "next kept\n", Loose: true}, next}},
+	{"ulimit -f and a write", 0, Steps{{Run: `ulimit -f 0; echo a > f`, Code: 153, Notice: replaced}, next}},
+	{"disk full", 0, Steps{{Run: `echo a > /dev/full`, Code: 1, Stderr: "No space left"}, {Run: `exec 1>/dev/full; echo a`, Code: 1, Stderr: "No space left"}, next}},
+	{"ptrace and descriptors of PID 1", NotRoot, Steps{{Run: `ls /proc/1/fd`, Code: 2, Stderr: "Permission denied"}, {Run: `cat /proc/1/environ`, Code: 1, Stderr: "Permission denied"}, {Run: `cat /proc/1/mem`, Code: 1, Stderr: "Permission denied"}, next}},
+	{"clock changes", NotRoot, Steps{{Run: `date -s @0 >/dev/null`, Code: 1, Stderr: "not permitted"}, next}},
+	{"a line of 10 MB without an end", 0, Steps{{Run: `v=$(head -c 10000000 /dev/zero | tr '\0' a); echo ${#v}`, Stdout: "10000000\n"}, next}},
+	{"an argument list that is too long", 0, Steps{{Run: `v=$(head -c 3000000 /dev/zero | tr '\0' a); /bin/true "$v"`, Code: 126, Stderr: "Argument list too long"}, next}},
+	{"an environment that is too large", 0, Steps{{Run: `export v=$(head -c 3000000 /dev/zero | tr '\0' a)`}, {Run: `true; /bin/true`, Code: 126, Stderr: "Argument list too long"}, {Run: `unset v; /bin/true`}, next}},
+	{"deep nesting", 0, Steps{{Run: strings.Repeat("( ", 200) + "echo deep" + strings.Repeat(" )", 200), Stdout: "deep\n"}, {Run: strings.Repeat("{ ", 1000) + "echo deep" + strings.Repeat("; }", 1000), Stdout: "deep\n"}, next}},
+	{"kill -9 of every bash", Damages, Steps{{Run: `for p in /proc/[0-9]*; do [[ ${p#/proc/} != $BASHPID && $(readlink $p/exe) == */bash ]] && kill -9 ${p#/proc/}; done; kill -9 $BASHPID`, Code: AnyCode, Loose: true}, {Run: `echo ok`, Stdout: "ok\n", Loose: true}, {Run: `echo ok`, Stdout: "ok\n"}}},
+	{"PATH, HOME and shell removed from under it", 0, Steps{{Run: `mkdir h; HOME=$PWD/h; cd h; rm -r ../h; PATH=/nosuch`}, next, {Run: `exit 1`, Code: 1, Notice: replaced}, next}},
+	{"output to a reader that is gone", 0, Steps{{Run: `yes | head -1; echo ${PIPESTATUS[0]}`, Stdout: "y\n141\n"}, {Run: `exec 5> >(exit); sleep 0.1; echo a >&5; echo survived`, Code: AnyCode, Loose: true}, next}},
+}
+
+// each puts the numbers from first to last into command, one at a time.
+func each(command string, first, last int) (steps Steps) {
+	for i := first; i <= last; i++ {
+		steps = append(steps, Step{Run: fmt.Sprintf(command, i), Code: AnyCode, Loose: true, Timeout: 20}, Step{Run: `echo "next $x"`, Code: AnyCode, Loose: true, Timeout: 20})
+	}
+	return append(steps, Step{Run: `x=kept`, Loose: true}, next)
 }

@@ -48,9 +48,6 @@ type Need uint8
 const (
 	// Damages leaves a container behind that no other case should run in.
 	Damages Need = 1 << iota
-	// ProcessLimit: the container has a bound on its processes (pids.max, or
-	// RLIMIT_NPROC for a user that isn't root).
-	ProcessLimit
 	// NotRoot: root is exempt from what the case is about.
 	NotRoot
 )
@@ -66,7 +63,7 @@ const replaced = "The session goes on as it was before this command."
 
 // Bash returns the cases of a shell with full guarantees.
 func Bash() []Case {
-	return slices.Concat(streams, syntax, source, statuses, ends, state, persist, mereCalls, options, settings, hostile)
+	return slices.Concat(streams, syntax, source, statuses, ends, state, persist, mereCalls, options, settings, trees, background, hostile)
 }
 
 // Check compares a result with what s wants. It returns one sentence for each
