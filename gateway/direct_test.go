@@ -133,6 +133,24 @@ func TestCallsWithAProgressTokenAreNotTakenPastTheSDK(t *testing.T) {
 	}
 }
 
+// What is remembered of forms is bounded: 4 KiB each, 256 of them.
+func TestLargeFormsAreNotRemembered(t *testing.T) {
+	t.Parallel()
+	era := eras[1]
+	l := newLive(t)
+	headers := toolHeaders(era, "s")
+	for size, direct := range map[int]bool{1 << 10: true, 4 << 10: false} {
+		name := strings.Repeat("x", size)
+		body := strings.Replace(bashBody(era, "true"), `"_meta":{`, `"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"`+name+`","version":"1"},`, 1)
+		for i := range 2 {
+			resp, answer := l.do(http.MethodPost, "/mcp", "alice", strings.NewReader(body), headers)
+			if got, want := wentDirect(resp), direct && i == 1; got != want {
+				t.Errorf("call %d with a name of %d bytes went past the SDK: %t, want %t: %s", i, size, got, want, answer)
+			}
+		}
+	}
+}
+
 // R20 for a call that goes past the SDK: a disconnect ends the command.
 func TestDisconnectEndsADirectCall(t *testing.T) {
 	t.Parallel()

@@ -48,9 +48,10 @@ type toolCall struct {
 
 const (
 	directVersion = "2026-07-28"
-	// maxForms and maxMeta bound what is remembered: clients send the same few.
+	// maxForms and maxForm, in bytes, bound what is remembered: clients send the
+	// same few.
 	maxForms = 256
-	maxMeta  = 4 << 10
+	maxForm  = 4 << 10
 )
 
 // newDirect puts direct in front of the SDK's handler. middleware comes in the
@@ -131,7 +132,8 @@ func (d *direct) read(r *http.Request) (c toolCall, ok bool) {
 	m := object(body, "jsonrpc", "id", "method", "params")
 	params := object(m["params"], "name", "arguments", "_meta")
 	if params == nil || string(m["jsonrpc"]) != `"2.0"` || string(m["method"]) != `"`+methodCallTool+`"` ||
-		!plainID.Match(m["id"]) || string(params["name"]) != `"`+c.name+`"` || params["arguments"][0] != '{' || len(params["_meta"]) > maxMeta {
+		!plainID.Match(m["id"]) || string(params["name"]) != `"`+c.name+`"` || params["arguments"][0] != '{' ||
+		len(params["_meta"])+len(c.contentType)+len(c.accept) > maxForm {
 		return c, false
 	}
 	c.id, c.arguments, c.meta = m["id"], params["arguments"], string(params["_meta"])
