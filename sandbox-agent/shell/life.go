@@ -107,6 +107,31 @@ func pipe(mine **os.File, agentReads bool) (theirs *os.File, err error) {
 	return os.NewFile(uintptr(fd[0]), "pipe"), nil
 }
 
+// drain empties the pipe that w writes to: what its reader has not read is not
+// for who reads it next.
+func drain(w *os.File) error {
+	raw, err := w.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var fd int
+	var opened error
+	err = raw.Control(func(end uintptr) {
+		fd, opened = openPipe(fmt.Sprintf("/proc/self/fd/%d", end), unix.O_RDONLY)
+	})
+	if err := errors.Join(err, opened); err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	rest := make([]byte, 512)
+	for {
+		n, err := ignoringEINTR(func() (int, error) { return unix.Read(fd, rest) })
+		if n <= 0 || err != nil {
+			return nil // it is empty
+		}
+	}
+}
+
 func closeAll(files ...*os.File) {
 	for _, f := range files {
 		if f != nil {

@@ -102,7 +102,9 @@ func (b *bash) prepare(l *life, pending *record) error {
 		}
 		switch {
 		case rec.kind == 'S':
-			next.Release()
+			if next.PID != 0 {
+				l.retire(next) // of a fork that was killed, and made again
+			}
 			next, _ = process.NewPin(rec.value) // the zero value, for one that is gone
 			forked = true
 		case rec.kind == 'R' && rec.value == l.main.PID && forked:
@@ -164,6 +166,10 @@ func (b *bash) takeOver(l *life) bool {
 	}
 	// A command may have stopped it.
 	if err := l.spare.Signal(unix.SIGCONT); err != nil {
+		return false
+	}
+	// A command that was killed at once may not have been begun.
+	if err := drain(l.wake); err != nil {
 		return false
 	}
 	l.deepen(l.spare.PID)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/berth-dev/berth/sandbox-agent/process"
 )
 
@@ -91,26 +89,7 @@ func (l *life) dropSpare(patience time.Duration) error {
 	l.retire(l.spare)
 	l.spare = process.Pin{}
 	l.alone(patience)
-	raw, err := l.spareWake.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var fd int
-	var opened error
-	err = raw.Control(func(wake uintptr) {
-		fd, opened = openPipe(fmt.Sprintf("/proc/self/fd/%d", wake), unix.O_RDONLY)
-	})
-	if err := errors.Join(err, opened); err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	rest := make([]byte, 512)
-	for {
-		n, err := ignoringEINTR(func() (int, error) { return unix.Read(fd, rest) })
-		if n <= 0 || err != nil {
-			return nil // it is empty
-		}
-	}
+	return drain(l.spareWake)
 }
 
 // renew makes the shell fork another spare: after a command that changes
