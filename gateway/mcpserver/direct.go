@@ -177,7 +177,8 @@ func (d *direct) answer(w http.ResponseWriter, r *http.Request, c toolCall) {
 	}
 	meta := map[string]any{mcp.MetaKeyServerInfo: d.server}
 	maps.Copy(meta, tool.Meta)
-	message, err := json.Marshal(reply{Version: "2.0", ID: c.id, Result: replyResult{
+	event := bytes.NewBufferString("event: message\ndata: ")
+	err = json.NewEncoder(event).Encode(reply{Version: "2.0", ID: c.id, Result: replyResult{
 		Meta: meta, Content: tool.Content, Structured: tool.StructuredContent, IsError: tool.IsError, Type: "complete",
 	}})
 	if err != nil {
@@ -187,8 +188,9 @@ func (d *direct) answer(w http.ResponseWriter, r *http.Request, c toolCall) {
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Connection", "keep-alive")
+	event.WriteByte('\n') // after the encoder's own
 	// Nobody is there to be told of an error.
-	_, _ = w.Write(append(append([]byte("event: message\ndata: "), message...), "\n\n"...))
+	_, _ = w.Write(event.Bytes())
 }
 
 // reply is a tool's result as JSON-RPC carries it; the order is the SDK's.
