@@ -38,8 +38,10 @@ func (c *patient) Write(p []byte) (n int, err error) {
 		return n, err // most answers: no timer is needed
 	}
 	defer func() { _ = c.SetWriteDeadline(time.Time{}) }() // fails only when the connection is closed
-	for waiting := c.unread(); ; {
-		if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
+	const looks = 10
+	waiting, progress := c.unread(), time.Now()
+	for {
+		if err := c.SetWriteDeadline(time.Now().Add(c.patience / looks)); err != nil {
 			return n, err
 		}
 		k, err := c.Conn.Write(p[n:])
@@ -48,11 +50,12 @@ func (c *patient) Write(p []byte) (n int, err error) {
 			return n, err
 		}
 		// The kernel takes more only when a good part of what it holds was read.
-		now := c.unread()
-		if k == 0 && now == waiting {
+		if now := c.unread(); k > 0 || now != waiting {
+			waiting, progress = now, time.Now()
+		}
+		if time.Since(progress) >= c.patience {
 			return n, err
 		}
-		waiting = now
 	}
 }
 

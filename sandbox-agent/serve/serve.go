@@ -21,10 +21,12 @@ import (
 )
 
 const (
-	// drainTime is what running commands get at TERM, and endTime what all
-	// the rest may take: together less than a pod's grace of 5 s.
-	drainTime = 3 * time.Second
-	endTime   = 1500 * time.Millisecond
+	// drainTime is what running commands get at TERM, answerTime what their
+	// answers may take then, and endTime the kill of what is left: together less
+	// than a pod's grace of 5 s.
+	drainTime  = 3 * time.Second
+	answerTime = time.Second
+	endTime    = 500 * time.Millisecond
 
 	headerTime = 10 * time.Second
 	// idleTime is longer than the client's, so that it is never the agent
@@ -132,12 +134,14 @@ func end(api *httpapi.Server, server *http.Server, store *artifact.Store, proces
 	ending.Go(func() { processes.End(ctx) })
 	api.Drain(ctx)
 	ending.Wait()
-	ctx, cancel = context.WithTimeout(context.Background(), endTime)
+	ctx, cancel = context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	err := server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close() // a reader that is too slow
 	}
+	ctx, cancel = context.WithTimeout(context.Background(), endTime)
+	defer cancel()
 	err = errors.Join(err, store.Close(), sh.Close(ctx))
 	processes.Close()
 	return err
