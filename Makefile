@@ -96,6 +96,10 @@ test-e2e: images test/clients/node_modules ## Real pods on a real cluster, start
 	@$(call in-own-cluster,test,CGO_ENABLED=0 go test -trimpath -count=1 -timeout=40m -v -exec '$(IN_CLUSTER)' ./test/e2e/...)
 	$(if $(filter local,$(CLUSTER)),go -C hack/cluster test -count=1 -timeout=40m -tags=e2e ./e2e)
 
+.PHONY: soak
+soak: ## 10,000 mixed commands, and commands that write 10 GB, on one agent each: nothing grows.
+	go test -count=1 -timeout=90m -v ./test/soak -commands=10000 -gigabytes=10
+
 .PHONY: bench
 bench: images profiles ## Measure against the goals; writes docs/performance.md and bench.json.
 	@$(call in-own-cluster,bench,CGO_ENABLED=0 go run -trimpath -exec '$(IN_CLUSTER)' ./test/bench -profiles=dist/profiles)
