@@ -21,7 +21,9 @@ func TestMemoryIsBoundedWhateverIsWritten(t *testing.T) {
 	write := fmt.Sprintf("head -c %[1]dM /dev/zero & head -c %[1]dM /dev/zero >&2; wait", *gigabytes*512)
 	total := int64(*gigabytes) << 30
 	for name, way := range map[string]func(t *testing.T, s *soaked) (*client.ExecResult, error){
-		"with a log": func(t *testing.T, s *soaked) (*client.ExecResult, error) { return s.bulk(t, client.ExecRequest{Command: write}) },
+		"with a log": func(t *testing.T, s *soaked) (*client.ExecResult, error) {
+			return s.bulk(t, client.ExecRequest{Command: write})
+		},
 		"without a log": func(t *testing.T, s *soaked) (*client.ExecResult, error) {
 			return s.bulk(t, client.ExecRequest{Command: write, NoLog: true})
 		},
