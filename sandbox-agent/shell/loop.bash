@@ -53,7 +53,8 @@ exec </dev/null >/dev/null 2>&1 204<<<'' 205<<<'' 206<<<'';
 case ${__berth[4]-} in
 '') builtin : <&213 <&211 <&210 || builtin kill -9 "$BASHPID";
 if [[ $- != *x* ]] && builtin trap -p >/dev/full; then __berth_own[0]=1; else __berth_own[0]=; fi;
-builtin shopt -q nocasematch || case ${__berth@a}${__berth_own@a}${__berth_loop@a} in *[Acilnru]*) builtin kill -9 "$BASHPID";; esac;
+__berth[0]=;
+builtin shopt -q nocasematch || case ${__berth@a}${__berth_own@a}${__berth_loop+${__berth_loop@a}} in *[Acilnru]*) builtin kill -9 "$BASHPID";; esac;
 unset -f enable;
 enable builtin mapfile read printf trap set kill exit eval : || [[ ${__berth_own[9]?} ]];
 case $- in *m*) __berth_own[3]=1;; *) __berth_own[3]=; builtin set -m;; esac;

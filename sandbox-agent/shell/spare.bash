@@ -12,5 +12,6 @@ builtin eval "$__berth";
 BASH_SUBSHELL=0;
 __berth=();
 __berth_own[2]=;
+builtin unset -v __berth_loop;
 builtin mapfile -d '' -t -u 211 __berth_loop;
 builtin eval "$__berth_loop"

@@ -17,6 +17,8 @@ var settings = []Case{
 		allexport braceexpand emacs errtrace functrace hashall histexpand history ignoreeof interactive-comments keyword monitor noclobber
 		noglob nolog notify nounset physical pipefail posix vi verbose xtrace`)...)},
 	{"compatibility levels", 0, toggles("shopt -s %[1]s", ":", "shopt -u %[1]s; BASH_COMPAT=", "compat31", "compat32", "compat40", "compat41", "compat42", "compat43", "compat44")},
+	{"each set of options, after the shell is replaced", 0, replacedWith("set -u", "set -f", "set -C", "set -a", "set -E", "set -T", "set -b", "set -h", "set -k", "set -m", "set -p", "set -B", "set -H", "set -P", "set -o pipefail", "set -o posix", "set -o emacs", "set -o history", "shopt -s nullglob failglob nocasematch", "shopt -s extdebug", "shopt -s localvar_inherit localvar_unset inherit_errexit", "shopt -s expand_aliases xpg_echo lastpipe")},
+	{"the agent's variables unset with set -u", 0, Steps{{Run: `set -u; unset __berth __berth_own __berth_loop`}, next, {Run: `exit 1`, Code: 1, Notice: replaced}, next}},
 	{"set -o onecmd", 0, Steps{{Run: `set -t`, Code: AnyCode, Loose: true}, {Run: `echo "next $x"`, Stdout: "next kept\n", Code: AnyCode, Loose: true}, next}},
 	{"allexport exports nothing of the agent's", 0, Steps{{Run: `set -a; y=1`}, {Run: `ls /dev/null`, Stdout: "/dev/null\n"}, {Run: `exit 1`, Code: 1, Notice: replaced}, {Run: `env | grep -c __berth; env | grep ^y`, Stdout: "0\ny=1\n"}}},
 	{"each builtin as a function", 0, toggles("%[1]s() { return 9; }", ":", "unset -f %[1]s", "read", "mapfile", "printf", "exec", "eval", "trap", "kill", "exit", "set", "declare", "alias", "compgen", "disown", "export", "umask", "pwd", "test", "return", "break", "enable", "type", "command", "shopt", "source", "local", "true", "false", "wait", "cd", "compopt")},
@@ -77,4 +79,17 @@ func tampered(commands ...string) (steps Steps) {
 		steps = append(steps, Step{Run: c, Code: AnyCode, Loose: true}, Step{Run: `echo "next $x"`, Stdout: "next kept\n", Loose: true}, next, Step{Run: `exit 1`, Code: 1, Notice: replaced}, next)
 	}
 	return steps
+}
+
+// replacedWith: the shell is replaced, twice, with each of settings on.
+func replacedWith(settings ...string) (steps Steps) {
+	const same = `[ "$before" = "$- $(shopt -p; set +o)" ] && echo same`
+	for _, s := range settings {
+		steps = append(steps, Step{Run: s}, Step{Run: `before="$- $(shopt -p; set +o)"`})
+		for range 2 {
+			steps = append(steps, Step{Run: `exit 1`, Code: 1, Notice: replaced}, Step{Run: same, Stdout: "same\n"}, next)
+		}
+		steps = append(steps, Step{Run: strings.NewReplacer("set -", "set +", "shopt -s", "shopt -u").Replace(s)})
+	}
+	return append(steps, next)
 }

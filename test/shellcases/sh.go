@@ -9,6 +9,7 @@ func Sh() []Case {
 			{Run: `cd /usr; export x=kept; y=lost; umask 027`},
 			{Run: `pwd; echo "$x"; echo "[$y]"; umask`, Stdout: "/usr\nkept\n[]\n0027\n"},
 		}},
+		{"a descriptor 5 of its own costs nothing", 0, Steps{{Run: `export five=kept; exec 5>&1; echo a >&5; exec 5>&-`, Stdout: "a\n"}, {Run: `echo "$five"`, Stdout: "kept\n"}}},
 		{"unterminated quote", 0, Steps{{Run: `echo 'abc`, Code: 2, Loose: true}}},
 		{"stray brace", 0, Steps{{Run: `}`, Code: 2, Loose: true}}},
 		{"exit", 0, Steps{{Run: `exit 3`, Code: 3}}},
