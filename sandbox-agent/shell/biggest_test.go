@@ -13,28 +13,33 @@ import (
 )
 
 // hold makes a process hold so many MB until the FIFO named go is opened.
-const hold = `hold() { sh -c 'x=$(head -c '$1'000000 /dev/zero | tr "\0" x); echo > on; read -r < go; echo "$2 ${#x}"' sh $1 $2; }; `
+const hold = `hold() { sh -c 'x=$(head -c '$1'000000 /dev/zero | tr "\0" x); echo > on; read -r line < go; echo "$2 ${#x}"' sh $1 $2; }; `
 
 func TestKillBiggestTakesTheCommandsFirst(t *testing.T) {
 	const limit = 20_000_000
 	s := newSession(t, wire.ShellBash)
-	for _, name := range []string{"on", "go"} {
-		if err := unix.Mkfifo(filepath.Join(s.dir, name), 0o600); err != nil {
+	// Open from both sides for all the time: nobody waits for the other.
+	fifo := func(name string) *os.File {
+		t.Helper()
+		path := filepath.Join(s.dir, name)
+		if err := unix.Mkfifo(path, 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	open := func(name string) {
-		t.Helper()
-		f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_RDWR, 0)
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { f.Close() })
+		return f
 	}
+	on, release := fifo("on"), fifo("go")
 	await := func() {
 		t.Helper()
-		if _, err := os.ReadFile(filepath.Join(s.dir, "on")); err != nil {
+		if err := on.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
 			t.Fatal(err)
+		}
+		if _, err := on.Read(make([]byte, 1)); err != nil {
+			t.Fatalf("no process came to hold its memory: %v", err)
 		}
 	}
 	kill := func() (killed bool, counted int) {
@@ -71,10 +76,7 @@ func TestKillBiggestTakesTheCommandsFirst(t *testing.T) {
 	if killed, counted := kill(); !killed || counted != 1 { // the one left: what the command holds is small
 		t.Errorf("killed %v, counted %d", killed, counted)
 	}
-	open("go")
-	if f, err := os.OpenFile(filepath.Join(s.dir, "go"), os.O_WRONLY, 0); err != nil {
-		t.Fatal(err)
-	} else if _, err := f.WriteString("\n"); err != nil {
+	if _, err := release.WriteString("\n"); err != nil {
 		t.Fatal(err)
 	}
 	if r := <-result; string(r.Stdout.Head) != "small 1000000\ncode 0\n" {
