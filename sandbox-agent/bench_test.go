@@ -44,7 +44,9 @@ func BenchmarkExecTrue(b *testing.B) {
 	a.run(b, "true")
 	measure(b, func() { a.exec(b, client.ExecRequest{Command: "true"}) })
 	a.terminate(b)
-	<-a.exited // the profile is whole
+	if err := <-a.exited; err != nil { // else the profile is whole
+		b.Fatalf("agent ended: %v\n%s", err, a.log)
+	}
 }
 
 // BenchmarkExecAssign is a command that may change the shell, and so has a
