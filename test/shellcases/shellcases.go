@@ -63,7 +63,7 @@ const replaced = "The session goes on as it was before this command."
 
 // Bash returns the cases of a shell with full guarantees.
 func Bash() []Case {
-	return slices.Concat(streams, syntax, source, statuses, ends, state, persist, mereCalls, options, settings, trees, background, hostile)
+	return slices.Concat(streams, syntax, source, statuses, ends, state, persist, mereCalls, options, settings, trees, background, documented, hostile)
 }
 
 // Check compares a result with what s wants. It returns one sentence for each
