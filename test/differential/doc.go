@@ -1,6 +1,6 @@
 // Package differential compares a session's shell with a plain bash. Random
 // scripts are generated from a grammar; each is run once in one plain bash and
-// once in a session, split over calls at random places, with time-outs, cancels
+// once in a session, in an agent of its own, split over calls at random places, with time-outs, cancels
 // and ends of the shell in between, which must leave no trace. Output, status
 // of each part, the state at the end and the files must be the same.
 //
