@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -15,12 +16,17 @@ func TestCommandKilledBeforeItBegan(t *testing.T) {
 	s := newSession(t, wire.ShellBash)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 30 {
-		if _, err := s.Run(gone, Command{Text: "n=lost", Timeout: time.Minute}); err != nil {
+	want := ""
+	for i := range 30 {
+		r, err := s.interp.run(gone, Command{Text: fmt.Sprintf("n=%d", i), Timeout: time.Minute})
+		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.run(`echo "[$n]"`); got != "[]\n" {
-			t.Fatalf("got %q, want the answer to this command", got)
+		if r.ExitCode != killed { // it was quicker
+			want = fmt.Sprint(i)
+		}
+		if got := s.run(fmt.Sprintf(`echo "%d: $n"`, i)); got != fmt.Sprintf("%d: %s\n", i, want) {
+			t.Fatalf("got %q, want the answer to this command, and n %q", got, want)
 		}
 	}
 }
