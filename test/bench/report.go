@@ -63,7 +63,7 @@ func rates(id, measure string, goal, our, their float64, unit string) result {
 // size is a figure of its own, in MiB; the goal is an upper bound.
 func size(id, measure string, goal, bytes float64) result {
 	value := bytes / (1 << 20)
-	return result{row: row{ID: id, Measure: measure, Value: value, Unit: "MiB", Goal: fmt.Sprintf("<= %g", goal), OK: value <= goal}}
+	return result{row: row{ID: id, Measure: measure, Value: value, Unit: "MiB", Goal: fmt.Sprintf("<= %.3g", goal), OK: value <= goal}}
 }
 
 func (s samples) summary() string {
