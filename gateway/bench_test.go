@@ -8,25 +8,18 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	agent "github.com/berth-dev/berth/sandbox-agent/client"
-	"github.com/berth-dev/berth/test/localagent"
 )
 
 // BenchmarkBash is a live call through the gateway to an agent that answers at
 // once: what the gateway adds. Compare with BenchmarkStockServer, the SDK's own
 // server with a tool that does nothing.
 func BenchmarkBash(b *testing.B) {
-	t := &testing.T{}
-	api := newAPI(t)
-	fa := newAgent(t, "pod")
-	api.put(t, readyOn(newSandbox("bench", "alice"), fa))
-	s := newStack(t, api, nil)
+	api := newAPI(b)
+	api.put(b, readyOn(newSandbox("s", "alice"), newAgent(b, "pod")))
+	s := newStack(b, api, nil)
 	for _, era := range eras {
 		b.Run(era, func(b *testing.B) {
-			benchmark(b, era, s.url+"/mcp", http.Header{"Authorization": {"Bearer alice"}, "X-Session-Id": {"bench"}}, "bash", map[string]any{"command": "true"})
+			benchmark(b, era, s.url+"/mcp", http.Header{"Authorization": {"Bearer alice"}, "X-Session-Id": {"s"}}, "bash", map[string]any{"command": "true"})
 		})
 	}
 }
@@ -35,41 +28,11 @@ func BenchmarkBash(b *testing.B) {
 // With -cpuprofile it shows where the gateway's time goes: samples of the client,
 // which is in this process too, carry the label "client".
 func BenchmarkLive(b *testing.B) {
-	program, err := localagent.Build(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
-	a, err := localagent.Start(b.Context(), localagent.Options{Program: program, Workspace: b.TempDir(), Environ: []string{"PATH=/usr/bin:/bin"}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer a.Stop()
-	t := &testing.T{}
-	api := newAPI(t)
-	setSigningKey(b, api, a.Key)
-	sandbox := readyOn(newSandbox("bench", "alice"), &fakeAgent{audience: a.Pod.Namespace + "/" + a.Pod.UID, ip: a.Pod.IP.String()})
-	sandbox.Status.KeyID = localagent.KeyID
-	api.put(t, sandbox)
-	s := newStackFor(t, api, agent.Options{Port: a.Port, AllowLoopback: true}, nil)
-	defer s.stop()
+	l, _ := newReal(b)
 	era := eras[len(eras)-1]
 	pprof.Do(b.Context(), pprof.Labels("client", era), func(context.Context) {
-		benchmark(b, era, s.url+"/mcp", http.Header{"Authorization": {"Bearer alice"}, "X-Session-Id": {"bench"}}, "bash", map[string]any{"command": "true"})
+		benchmark(b, era, l.url+"/mcp", http.Header{"Authorization": {"Bearer alice"}, "X-Session-Id": {"s"}}, "bash", map[string]any{"command": "true"})
 	})
-}
-
-// setSigningKey makes key the only one that the gateway signs with.
-func setSigningKey(b testing.TB, api *fakeAPI, key []byte) {
-	o := defaults()
-	var secret corev1.Secret
-	err := api.inner.Get(b.Context(), client.ObjectKey{Namespace: o.KeyNamespace, Name: o.KeyName}, &secret)
-	if err == nil {
-		secret.Data = map[string][]byte{localagent.KeyID + ".pem": key}
-		err = api.inner.Update(b.Context(), &secret)
-	}
-	if err != nil {
-		b.Fatalf("set the signing key: %v", err)
-	}
 }
 
 // BenchmarkStockServer is the yardstick of BenchmarkBash.

@@ -21,7 +21,7 @@ import (
 // fakeAgent is the agent of one pod, over real HTTP: it checks a token's claims,
 // wants to be bound, and answers commands as a test tells it.
 type fakeAgent struct {
-	t        *testing.T
+	t        testing.TB
 	audience string
 	ip       string
 
@@ -61,7 +61,7 @@ var agentPort = sync.OnceValue(func() int {
 var agentAddress atomic.Uint32
 
 // newAgent starts an agent for the pod of that UID in the namespace sandboxes.
-func newAgent(t *testing.T, podUID string) *fakeAgent {
+func newAgent(t testing.TB, podUID string) *fakeAgent {
 	t.Helper()
 	n := agentAddress.Add(1)
 	a := &fakeAgent{

@@ -62,7 +62,7 @@ var users = map[string]string{
 	"builder": "system:serviceaccount:team-a:builder",
 }
 
-func newAPI(t *testing.T) *fakeAPI {
+func newAPI(t testing.TB) *fakeAPI {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -206,7 +206,7 @@ func (a *fakeAPI) sandbox(t *testing.T, namespace, name string) *berthv1alpha1.S
 }
 
 // put creates a Sandbox and gives it a status.
-func (a *fakeAPI) put(t *testing.T, s *berthv1alpha1.Sandbox) {
+func (a *fakeAPI) put(t testing.TB, s *berthv1alpha1.Sandbox) {
 	t.Helper()
 	status := s.Status.DeepCopy()
 	if err := a.Create(context.Background(), s); err != nil {
@@ -218,7 +218,7 @@ func (a *fakeAPI) put(t *testing.T, s *berthv1alpha1.Sandbox) {
 
 // setStatus writes the status of s as a controller does that has seen its newest
 // generation; the last writer wins. s is not changed but for its resourceVersion.
-func (a *fakeAPI) setStatus(t *testing.T, s *berthv1alpha1.Sandbox) {
+func (a *fakeAPI) setStatus(t testing.TB, s *berthv1alpha1.Sandbox) {
 	t.Helper()
 	a.statusMu.Lock()
 	defer a.statusMu.Unlock()

@@ -11,21 +11,21 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agent "github.com/berth-dev/berth/sandbox-agent/client"
 	"github.com/berth-dev/berth/test/localagent"
 )
 
+func TestMain(m *testing.M) { os.Exit(localagent.Main(m)) }
+
 // newReal is a gateway with one ready session of alice's on a real agent, whose
 // workspace is the directory that it returns.
-func newReal(t *testing.T) (l *live, workspace string) {
+func newReal(t testing.TB) (l *live, workspace string) {
 	t.Helper()
-	program, err := localagent.Build(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	workspace = t.TempDir()
-	a, err := localagent.Start(t.Context(), localagent.Options{Program: program, Workspace: workspace, Environ: []string{"PATH=/usr/bin:/bin"}})
+	a, err := localagent.Start(t.Context(), localagent.Options{Workspace: workspace, Environ: []string{"PATH=/usr/bin:/bin"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +36,20 @@ func newReal(t *testing.T) (l *live, workspace string) {
 	sandbox.Status.KeyID = localagent.KeyID
 	api.put(t, sandbox)
 	return &live{stack: newStackFor(t, api, agent.Options{Port: a.Port, AllowLoopback: true}, nil), sandbox: sandbox}, workspace
+}
+
+// setSigningKey makes key the only one that the gateway signs with.
+func setSigningKey(t testing.TB, api *fakeAPI, key []byte) {
+	o := defaults()
+	var secret corev1.Secret
+	err := api.inner.Get(t.Context(), client.ObjectKey{Namespace: o.KeyNamespace, Name: o.KeyName}, &secret)
+	if err == nil {
+		secret.Data = map[string][]byte{localagent.KeyID + ".pem": key}
+		err = api.inner.Update(t.Context(), &secret)
+	}
+	if err != nil {
+		t.Fatalf("set the signing key: %v", err)
+	}
 }
 
 // With the agent as it is shipped: output is told while its command runs, which

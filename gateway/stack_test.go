@@ -26,7 +26,7 @@ const patience = 20 * time.Second
 
 // stack is a gateway that serves on loopback.
 type stack struct {
-	t      *testing.T
+	t      testing.TB
 	api    *fakeAPI
 	url    string
 	health string
@@ -39,13 +39,13 @@ type stack struct {
 }
 
 // newStack starts a gateway against api, with options changed by change.
-func newStack(t *testing.T, api *fakeAPI, change func(*gateway.Options)) *stack {
+func newStack(t testing.TB, api *fakeAPI, change func(*gateway.Options)) *stack {
 	t.Helper()
 	return newStackFor(t, api, agentOptions(), change)
 }
 
 // newStackFor starts a gateway whose agents are not the fake ones.
-func newStackFor(t *testing.T, api *fakeAPI, agents agent.Options, change func(*gateway.Options)) *stack {
+func newStackFor(t testing.TB, api *fakeAPI, agents agent.Options, change func(*gateway.Options)) *stack {
 	t.Helper()
 	o := defaults()
 	if change != nil {
@@ -96,7 +96,7 @@ func agentOptions() agent.Options {
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-func loopback(t *testing.T) net.Listener {
+func loopback(t testing.TB) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,27 +1,22 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/ed25519"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/client"
 	"github.com/berth-dev/berth/sandbox-agent/initproc"
+	"github.com/berth-dev/berth/test/localagent"
 )
 
 // actAsAgent makes the test binary behave as berth-agent. Each test starts it
@@ -36,23 +31,8 @@ func TestMain(m *testing.M) {
 		stop()
 		os.Exit(0)
 	}
-	os.Exit(runTests(m))
+	os.Exit(localagent.Main(m))
 }
-
-// shippedDir is where shipped builds.
-var shippedDir string
-
-func runTests(m *testing.M) (code int) {
-	var err error
-	if shippedDir, err = os.MkdirTemp("", "berth-agent-test-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(shippedDir)
-	return m.Run()
-}
-
-const startTime = 10 * time.Second
 
 // agent is one running agent and a client of it.
 type agent struct {
@@ -62,8 +42,8 @@ type agent struct {
 	workspace string
 	url       string
 	process   *os.Process
-	exited    chan error
-	log       *logBuffer
+	exited    <-chan error // gives how it ended, and is closed then
+	log       *localagent.Log
 }
 
 type agentOptions struct {
@@ -108,10 +88,10 @@ func newAgent(t testing.TB, o agentOptions) *agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &agent{key: privateKey(t, key), workspace: t.TempDir(), exited: make(chan error, 1), log: &logBuffer{}}
+	a := &agent{key: privateKey(t, key), workspace: t.TempDir()}
 	self, err := os.Executable()
 	if o.shipped {
-		self, err = shipped()
+		self, err = localagent.Program()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -128,24 +108,18 @@ func newAgent(t testing.TB, o agentOptions) *agent {
 		initproc.Isolate(cmd)
 	}
 	prepare(cmd, o.within)
-	address := a.start(t, cmd)
-	a.url = "http://" + address.String()
-	a.client = client.New(signer, client.Options{Port: int(address.Port()), AllowLoopback: true})
+	p, err := localagent.Launch(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	a.process, a.exited, a.log = p.Process, p.Exited, p.Log
+	a.url = "http://" + p.Address.String()
+	a.client = client.New(signer, client.Options{Port: int(p.Address.Port()), AllowLoopback: true})
 	t.Cleanup(a.client.Close)
-	a.pod = client.Pod{Namespace: o.namespace, UID: o.podUID, IP: address.Addr()}
+	a.pod = client.Pod{Namespace: o.namespace, UID: o.podUID, IP: p.Address.Addr()}
 	return a
 }
-
-// shipped builds the agent as it is shipped, once, and returns its path.
-var shipped = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(shippedDir, "berth-agent")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the agent: %w: %s", err, out)
-	}
-	return path, nil
-})
 
 // podEnviron is what the controller sets in a pod.
 func podEnviron(t testing.TB, key []byte, namespace, podUID string) []string {
@@ -168,7 +142,7 @@ func (a *agent) enterRoot(t testing.TB, cmd *exec.Cmd, root string, args ...stri
 		t.Skip("needs root for chroot")
 	}
 	a.workspace = filepath.Join(root, "workspace")
-	path, err := shipped() // the test binary may need libraries
+	path, err := localagent.Program() // the test binary may need libraries
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,50 +157,6 @@ func (a *agent) enterRoot(t testing.TB, cmd *exec.Cmd, root string, args ...stri
 	cmd.Args = append([]string{"/agent", "serve", "--listen=127.0.0.1:0", "--workspace=/workspace"}, args...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
-}
-
-// start starts cmd and returns where it listens.
-func (a *agent) start(t testing.TB, cmd *exec.Cmd) netip.AddrPort {
-	t.Helper()
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("start agent in a PID namespace: %v", err)
-	}
-	a.process = cmd.Process
-	listening := make(chan string, 1)
-	go func() {
-		lines := bufio.NewReader(stderr)
-		for {
-			line, err := lines.ReadString('\n')
-			_, _ = a.log.Write([]byte(line)) // never fails
-			var entry struct{ Msg, Address string }
-			if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "Agent listened" {
-				listening <- entry.Address
-			}
-			if err != nil {
-				break
-			}
-		}
-		a.exited <- cmd.Wait()
-		close(a.exited)
-	}()
-	t.Cleanup(func() {
-		_ = a.process.Kill() // fails only when it has ended
-		for range a.exited { // until it is closed: however it ended
-		}
-	})
-	select {
-	case s := <-listening:
-		return netip.MustParseAddrPort(s)
-	case <-time.After(startTime):
-		t.Fatalf("agent did not listen within %v:\n%s", startTime, a.log)
-	case err := <-a.exited:
-		t.Fatalf("agent ended: %v\n%s", err, a.log)
-	}
-	return netip.AddrPort{}
 }
 
 // run runs a command to its result.
@@ -304,22 +234,4 @@ func privateKey(t testing.TB, encoded []byte) ed25519.PrivateKey {
 		t.Fatal(err)
 	}
 	return key.(ed25519.PrivateKey)
-}
-
-// logBuffer is what an agent logged.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

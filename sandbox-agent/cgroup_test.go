@@ -33,7 +33,7 @@ func newCgroup(t *testing.T, controller string, files map[string]string) (dir st
 	}
 	t.Cleanup(func() {
 		// Its last process is gone from it a moment after it was waited for.
-		for deadline := time.Now().Add(startTime); ; {
+		for deadline := time.Now().Add(10 * time.Second); ; {
 			err := os.Remove(dir)
 			if err == nil || time.Now().After(deadline) {
 				if err != nil {

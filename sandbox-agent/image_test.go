@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/client"
+	"github.com/berth-dev/berth/test/localagent"
 	"github.com/berth-dev/berth/test/shellcases"
 )
 
@@ -108,7 +109,7 @@ func TestShippedSize(t *testing.T) {
 	t.Parallel()
 	a := startAgent(t, agentOptions{shipped: true})
 	a.run(t, "true")
-	path, err := shipped()
+	path, err := localagent.Program()
 	if err != nil {
 		t.Fatal(err)
 	}

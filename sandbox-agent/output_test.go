@@ -68,7 +68,7 @@ func TestLogBeginsBeyondTheInlineLimit(t *testing.T) {
 					if !r.Truncated || r.Log == nil || r.Log.Stderr != nil || a.logged(t, r.Log.Stdout) != strings.Repeat("\x00", n) {
 						t.Errorf("%d bytes%s: %+v", n, pause, r)
 					}
-					if !strings.Contains(r.Stdout, "bytes omitted; all of it is in "+r.Log.Stdout.Path+" ...]") {
+					if !strings.Contains(r.Stdout, r.Log.Stdout.Path+" ...]") {
 						t.Errorf("%d bytes%s: the result doesn't say where all of it is", n, pause)
 					}
 					if err := os.RemoveAll(filepath.Join(a.workspace, ".berth")); err != nil {
@@ -246,7 +246,7 @@ func TestFramesComeAsOutputHappens(t *testing.T) {
 	for c.get(client.FrameStdout) != "first" || c.get(client.FrameStderr) != "err" {
 		select {
 		case <-c.news:
-		case <-time.After(startTime):
+		case <-time.After(10 * time.Second):
 			t.Fatalf("want output while the command runs, got %q", c.data)
 		}
 	}

@@ -5,14 +5,11 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-
-	"github.com/berth-dev/berth/test/localagent"
 )
 
 var (
 	seed    = flag.Uint64("seed", 0, "first seed; 0 draws one")
 	scripts = flag.Int("scripts", 1000, "how many scripts")
-	program = flag.String("agent", "", "an agent that was built before")
 )
 
 // atATime is how many scripts run: some of them wait for time-outs.
@@ -22,7 +19,7 @@ const atATime = 6
 func TestSessionIsAPlainBash(t *testing.T) {
 	t.Parallel()
 	first := firstSeed(t, *scripts)
-	r := Runner{Agent: localagent.Options{Program: agentProgram(t)}, Dir: t.TempDir()}
+	r := Runner{Dir: t.TempDir()}
 	r.check(t, first, *scripts, Generate)
 }
 
@@ -56,20 +53,6 @@ func firstSeed(t *testing.T, scripts int) uint64 {
 	}
 	t.Logf("seeds %d to %d; -seed=N with one script repeats one", first, first+uint64(scripts)-1)
 	return first
-}
-
-var build = sync.OnceValues(func() (string, error) { return localagent.Build(buildDir) })
-
-func agentProgram(t *testing.T) string {
-	t.Helper()
-	if *program != "" {
-		return *program
-	}
-	path, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func TestGenerateIsDeterministic(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 
 // Runner runs scripts on both sides. It may be used by many at a time.
 type Runner struct {
-	Agent localagent.Options // workspace and environment are each script's own
-	Dir   string             // an existing directory
+	Dir  string   // an existing directory
+	Hide []string // files that the agents find empty, such as a bash
 }
 
 // Run runs s on both sides and returns what differs. What hinders that is a
@@ -34,9 +34,7 @@ func (r Runner) Run(ctx context.Context, s Script) (difference string) {
 	if err != nil {
 		return err.Error()
 	}
-	o := r.Agent
-	o.Workspace, o.Environ = session, environ(s.Path, session)
-	agent, err := localagent.Start(ctx, o)
+	agent, err := localagent.Start(ctx, localagent.Options{Workspace: session, Environ: environ(s.Path, session), Hide: r.Hide})
 	if err != nil {
 		return err.Error()
 	}

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/berth-dev/berth/test/localagent"
 )
 
 var shScripts = flag.Int("sh-scripts", 20, "how many scripts for each plain sh")
@@ -25,7 +23,7 @@ func TestSessionIsAPlainSh(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bin := binWithSh(t, shell)
-			r := Runner{Agent: localagent.Options{Program: agentProgram(t), Hide: bashes()}, Dir: t.TempDir()}
+			r := Runner{Hide: bashes(), Dir: t.TempDir()}
 			r.check(t, first, *shScripts, func(seed uint64) Script { return GenerateSh(seed, bin) })
 		})
 	}

@@ -125,7 +125,7 @@ func TestHealthDuringAMassKill(t *testing.T) {
 	if result.Stdout != "all\n" || result.ExitCode != 137 || took > 5*time.Second {
 		t.Errorf("it was over %v after the cancel: %+v", took, *result)
 	}
-	if left := len(descendants(s.PID)); left > 3 {
+	if left := len(descendants(s.Pid)); left > 3 {
 		t.Errorf("%d processes are left", left)
 	}
 }

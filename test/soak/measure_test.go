@@ -31,12 +31,12 @@ func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 func (s *soaked) usage(t *testing.T) (u usage) {
 	t.Helper()
-	descriptors, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.PID))
+	descriptors, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
 	u.descriptors = len(descriptors)
-	u.processes = len(descendants(s.PID)) + 1
+	u.processes = len(descendants(s.Pid)) + 1
 	u.rss = s.status(t, "VmRSS:") << 10
 	u.threads = int(s.status(t, "Threads:"))
 	err = filepath.WalkDir(s.workspace, func(_ string, entry fs.DirEntry, err error) error {
@@ -76,7 +76,7 @@ func descendants(pid int) (all []string) {
 // status is a number of /proc/PID/status.
 func (s *soaked) status(t *testing.T, field string) int64 {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func (s *soaked) status(t *testing.T, field string) int64 {
 // resetPeak lets the peak of the resident memory begin anew.
 func (s *soaked) resetPeak(t *testing.T) {
 	t.Helper()
-	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.PID), []byte("5"), 0); err != nil {
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.Pid), []byte("5"), 0); err != nil {
 		t.Fatal(err)
 	}
 }
