@@ -94,17 +94,26 @@ func (b *bash) close() {
 	}
 }
 
-// run runs one command in the resident shell.
-func (b *bash) run(ctx context.Context, c Command) (Result, error) {
+// ready waits until the shell is ready for a command, and starts one if there is
+// none.
+func (b *bash) ready() (*life, error) {
 	<-b.settled
 	b.revive()
 	if b.life == nil {
 		b.start()
 	}
 	if b.life == nil {
-		return Result{}, fmt.Errorf("the shell does not start: %w", b.failure)
+		return nil, fmt.Errorf("the shell does not start: %w", b.failure)
 	}
-	l := b.life
+	return b.life, nil
+}
+
+// run runs one command in the resident shell.
+func (b *bash) run(ctx context.Context, c Command) (Result, error) {
+	l, err := b.ready()
+	if err != nil {
+		return Result{}, err
+	}
 	in := os.DevNull
 	hint := ""
 	if !l.spare.Ended(0) {

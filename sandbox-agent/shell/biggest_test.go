@@ -88,8 +88,7 @@ func TestKillBiggestTakesTheCommandsFirst(t *testing.T) {
 	}
 
 	// Nothing is left but the shell and its spare.
-	b := s.interp.(*bash)
-	if <-b.settled; !b.life.alone(time.Minute) {
+	if !s.life().alone(time.Minute) {
 		t.Error("a spare from before doesn't end")
 	}
 	if killed, counted := kill(); killed || counted != 0 {

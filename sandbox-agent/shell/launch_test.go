@@ -66,6 +66,13 @@ func (s session) run(command string) string {
 	return string(r.Stdout.Head) + string(r.Stderr.Head)
 }
 
+// life returns that of a bash, when it is ready for a command.
+func (s session) life() *life {
+	b := s.interp.(*bash)
+	<-b.settled
+	return b.life
+}
+
 // launch runs a command beside the shell, and returns what it writes.
 func (s session) launch(c Command) (output string, code int) {
 	s.t.Helper()
@@ -178,7 +185,7 @@ func TestLaunchWithoutASpare(t *testing.T) {
 	s := newSession(t, wire.ShellBash)
 	s.run(`export A=b; false`)
 	for name, sig := range map[string]unix.Signal{"killed": unix.SIGKILL, "stopped": unix.SIGSTOP} {
-		life := s.interp.(*bash).life
+		life := s.life()
 		if err := life.spare.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
@@ -200,6 +207,25 @@ func TestLaunchWithoutASpare(t *testing.T) {
 	}
 	if got := s.run(`echo "$? $A$B"`); got != "4 bc\n" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A job may kill the shell between two commands: the spare goes on with all that
+// it knows.
+func TestLaunchAfterTheShellWasKilled(t *testing.T) {
+	s := newSession(t, wire.ShellBash)
+	s.run(`export A=b; B=c; cd /tmp`)
+	shell := s.life().main
+	if err := unix.Kill(shell.PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-shell.Exited()
+	if got := s.output(`echo "$A"; pwd`); got != "b\n/tmp\n" {
+		t.Errorf("got %q", got)
+	}
+	r := s.result(Command{Text: `echo "$A$B"`})
+	if string(r.Stdout.Head) != "bc\n" || !strings.Contains(r.Notice, "ended between two commands") {
+		t.Errorf("the shell afterwards: %+v", r)
 	}
 }
 

@@ -18,6 +18,9 @@ type queue struct {
 // limit callers wait, or ctx's error when that ends first: then the caller
 // was never in.
 func (q *queue) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	q.mu.Lock()
 	if !q.busy {
 		q.busy = true

@@ -50,6 +50,9 @@ func TestQueueIsFirstInFirstOut(t *testing.T) {
 		if q.busy || len(q.waiting) != 0 {
 			t.Errorf("want an empty queue, got %+v", q.waiting)
 		}
+		if err := q.enter(cancelled); !errors.Is(err, context.Canceled) || q.busy {
+			t.Errorf("want one that was cancelled before kept out, got %v", err)
+		}
 	})
 }
 

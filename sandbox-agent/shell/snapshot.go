@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/process"
@@ -19,24 +18,21 @@ var errNoSpare = errors.New("the shell has no spare that answers")
 // snapshot asks the spare: it is a copy of the shell as it is between two
 // commands, so that asking it leaves the shell alone.
 func (b *bash) snapshot(ctx context.Context) (snapshot, error) {
-	<-b.settled
-	if b.life == nil {
-		b.start()
-	}
-	if b.life == nil {
-		return snapshot{}, fmt.Errorf("the shell does not start: %w", b.failure)
-	}
-	state, err := b.life.ask()
+	l, err := b.ready()
 	if err != nil {
-		if err := b.renew(ctx); err != nil {
+		return snapshot{}, err
+	}
+	state, err := l.ask()
+	if err != nil {
+		if l, err = b.renew(ctx); err != nil {
 			return snapshot{}, err
 		}
-		state, err = b.life.ask()
+		state, err = l.ask()
 	}
 	if err != nil {
 		return snapshot{}, fmt.Errorf("take the shell's state: %w", err)
 	}
-	dir := fmt.Sprintf("/proc/%d/cwd", b.life.main.PID)
+	dir := fmt.Sprintf("/proc/%d/cwd", l.spare.PID)
 	return snapshot{path: b.path, script: launchBash, dir: dir, state: state}, nil
 }
 
@@ -64,7 +60,6 @@ func (l *life) ask() (string, error) {
 			if ok {
 				return l.told()
 			}
-		case <-l.main.Exited():
 		case <-timer.C:
 		}
 		return "", errors.Join(errNoSpare, l.dropSpare(patience))
@@ -94,14 +89,14 @@ func (l *life) dropSpare(patience time.Duration) error {
 
 // renew makes the shell fork another spare: after a command that changes
 // nothing and whose result nobody sees.
-func (b *bash) renew(ctx context.Context) error {
+func (b *bash) renew(ctx context.Context) (*life, error) {
 	status := b.status
 	r, err := b.run(ctx, Command{Text: ":", Timeout: settleTime})
-	<-b.settled
-	b.status = status
-	b.notice = strings.TrimSpace(r.Notice + " " + b.notice)
-	if err == nil && b.life == nil {
-		err = fmt.Errorf("the shell does not start: %w", b.failure)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	l, err := b.ready()
+	b.status = status
+	b.notice = join(r.Notice, b.notice)
+	return l, err
 }
