@@ -18,7 +18,7 @@ import (
 
 const (
 	// tableTimeout is for all cases of the table, each in a pod of its own.
-	tableTimeout = 10 * time.Minute
+	tableTimeout = 15 * time.Minute
 	// podsAtATime of them: most of a pod's start is waiting for its probe.
 	podsAtATime = 8
 )
