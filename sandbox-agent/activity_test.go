@@ -29,6 +29,22 @@ func TestQuiesce(t *testing.T) {
 			t.Errorf("idle: %+v, %v", idle, err)
 		}
 	}
+	a.refusesAll(t)
+	if h, err := a.client.Health(t.Context(), a.pod); err != nil || h.Status != client.StatusOK {
+		t.Errorf("health: %+v, %v", h, err)
+	}
+	if got, err := a.client.Activity(t.Context(), a.pod); err != nil || !got.Quiesced {
+		t.Errorf("activity: %+v, %v", got, err)
+	}
+	a.terminate(t)
+	if err := <-a.exited; err != nil {
+		t.Errorf("a quiesced agent ended with %v\n%s", err, a.log)
+	}
+}
+
+// refusesAll checks that a quiesced agent takes no call.
+func (a *agent) refusesAll(t *testing.T) {
+	t.Helper()
 	for name, call := range map[string]func() error{
 		"exec": func() error {
 			_, err := a.client.Exec(t.Context(), a.pod, client.ExecRequest{Command: "touch ran"}, 0)
@@ -43,16 +59,6 @@ func TestQuiesce(t *testing.T) {
 		if !errors.Is(err, client.ErrGone) || !errors.As(err, &refusal) || refusal.Status != http.StatusGone || refusal.Code != "quiesced" {
 			t.Errorf("%s: want 410 quiesced, got %v", name, err)
 		}
-	}
-	if h, err := a.client.Health(t.Context(), a.pod); err != nil || h.Status != client.StatusOK {
-		t.Errorf("health: %+v, %v", h, err)
-	}
-	if got, err := a.client.Activity(t.Context(), a.pod); err != nil || !got.Quiesced {
-		t.Errorf("activity: %+v, %v", got, err)
-	}
-	a.terminate(t)
-	if err := <-a.exited; err != nil {
-		t.Errorf("a quiesced agent ended with %v\n%s", err, a.log)
 	}
 }
 
@@ -84,14 +90,12 @@ func TestBackgroundIsActivityWhereTheSessionSaysSo(t *testing.T) {
 		if err := a.client.SignalProcess(t.Context(), a.pod, p.ID, "KILL"); err != nil {
 			t.Fatal(err)
 		}
-		for wait := time.Duration(0); ; wait = 10 * time.Second { // a long poll is activity too
-			o, err := a.client.ProcessOutput(t.Context(), a.pod, p.ID, client.OutputQuery{Wait: wait})
+		for running := true; running; { // a long poll is activity too
+			o, err := a.client.ProcessOutput(t.Context(), a.pod, p.ID, client.OutputQuery{Wait: 10 * time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !o.Running {
-				break
-			}
+			running = o.Running
 		}
 		a.output(t, "kill $!; wait")
 		if _, err := a.client.Processes(t.Context(), a.pod); err != nil {

@@ -80,27 +80,33 @@ func FuzzProcesses(f *testing.F) {
 		if asked := len(fake.started) + len(fake.queries) + len(fake.inputs) + len(fake.signals); asked > 1 || asked == 1 && w.Code >= 400 {
 			t.Errorf("%d after %+v", w.Code, fake)
 		}
-		for _, p := range fake.started {
-			if p.Command == "" || strings.ContainsRune(p.Command+p.Cwd, 0) || p.ID != "" && !wire.ValidExecID(p.ID) || !within(p.Terminal) || checkEnv(p.Env) != nil {
-				t.Errorf("started %+v", p)
-			}
-		}
-		for _, q := range fake.queries {
-			if q.Limit <= 0 || q.Limit > wire.MaxOutputChunk || q.Wait < 0 || q.Wait > wire.MaxOutputWait*time.Second {
-				t.Errorf("asked for output by %+v", q)
-			}
-		}
-		for _, in := range fake.inputs {
-			if !utf8.ValidString(in.Data) || !within(in.Terminal) {
-				t.Errorf("input %+v", in)
-			}
-		}
-		for _, sig := range fake.signals {
-			if sig <= 0 || sig > 64 {
-				t.Errorf("signal %d", sig)
-			}
-		}
+		fake.check(t)
 	})
+}
+
+// check holds what was asked against its bounds.
+func (f *askedProcesses) check(t *testing.T) {
+	t.Helper()
+	for _, p := range f.started {
+		if p.Command == "" || strings.ContainsRune(p.Command+p.Cwd, 0) || p.ID != "" && !wire.ValidExecID(p.ID) || !within(p.Terminal) || checkEnv(p.Env) != nil {
+			t.Errorf("started %+v", p)
+		}
+	}
+	for _, q := range f.queries {
+		if q.Limit <= 0 || q.Limit > wire.MaxOutputChunk || q.Wait < 0 || q.Wait > wire.MaxOutputWait*time.Second {
+			t.Errorf("asked for output by %+v", q)
+		}
+	}
+	for _, in := range f.inputs {
+		if !utf8.ValidString(in.Data) || !within(in.Terminal) {
+			t.Errorf("input %+v", in)
+		}
+	}
+	for _, sig := range f.signals {
+		if sig <= 0 || sig > 64 {
+			t.Errorf("signal %d", sig)
+		}
+	}
 }
 
 func within(t *wire.Terminal) bool {

@@ -53,11 +53,21 @@ func serve(t *testing.T, s *Server, sh *fakeShell, r *http.Request) *httptest.Re
 	case w.Code != 200 && w.Code != 201 && w.Code != 204 && w.Code != 206:
 		t.Errorf("status %d", w.Code)
 	}
-	for _, c := range sh.ran[before:] {
-		if w.Code != http.StatusOK || c.Text == "" || strings.ContainsRune(c.Text+c.Cwd, 0) ||
+	if len(sh.ran) > before && w.Code != http.StatusOK {
+		t.Errorf("%d for what ran", w.Code)
+	}
+	sh.check(t, before)
+	return w
+}
+
+// check holds the commands from one on against their bounds.
+func (f *fakeShell) check(t *testing.T, from int) {
+	t.Helper()
+	for _, c := range f.ran[from:] {
+		if c.Text == "" || strings.ContainsRune(c.Text+c.Cwd, 0) ||
 			c.Timeout <= 0 || c.Timeout > wire.MaxCommandTimeout*time.Second ||
 			c.OutputBytes <= 0 || c.OutputBytes > wire.MaxOutputBytes {
-			t.Errorf("ran %+v with %d", c, w.Code)
+			t.Errorf("ran %+v", c)
 		}
 		for _, kv := range c.Env {
 			if name, _, ok := strings.Cut(kv, "="); !ok || !wire.ValidEnvName(name) || strings.HasPrefix(name, wire.EnvPrefix) {
@@ -65,7 +75,6 @@ func serve(t *testing.T, s *Server, sh *fakeShell, r *http.Request) *httptest.Re
 			}
 		}
 	}
-	return w
 }
 
 // servers returns a maker of servers that share an empty workspace.

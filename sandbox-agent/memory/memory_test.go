@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -251,7 +252,7 @@ func TestGuardIsNotNeededWhereOneProcessIsKilled(t *testing.T) {
 		"v2, older kernel": {true, map[string]string{"memory.events": noKillsV2}},
 	} {
 		w, _ := fake(t, c.v2, c.files)
-		if _, err := w.Guard(nil); err != ErrNotNeeded {
+		if _, err := w.Guard(nil); !errors.Is(err, ErrNotNeeded) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -3,6 +3,7 @@ package localagent
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -46,7 +47,7 @@ func Launch(cmd *exec.Cmd) (*Process, error) {
 	case <-time.After(startTime):
 		err = fmt.Errorf("it did not listen within %v", startTime)
 	case end := <-p.Exited:
-		err = fmt.Errorf("it ended: %v", end) // nil is none of its errors
+		err = errors.Join(errors.New("it ended"), end)
 	}
 	if err != nil {
 		p.Stop()

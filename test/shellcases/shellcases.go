@@ -46,9 +46,10 @@ const AnyCode = -1
 type Need uint8
 
 const (
-	// Damages leaves a container behind that no other case should run in.
+	// Damages marks a case that leaves a container behind that no other should
+	// run in.
 	Damages Need = 1 << iota
-	// NotRoot: root is exempt from what the case is about.
+	// NotRoot marks a case about what root is exempt from.
 	NotRoot
 )
 
