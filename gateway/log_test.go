@@ -20,8 +20,8 @@ func TestResultNamesItsLogs(t *testing.T) {
 	out := &client.LogFile{ID: artifactID, Path: ".berth/logs/1.stdout", Size: 300 << 20, ExpiresIn: 3600}
 	failed := &client.LogFile{ID: stderrID, Path: ".berth/logs/1.stderr", Size: 5, Truncated: true, ExpiresIn: 3600}
 	uri := artifactOf + "s."
-	outLink := &mcp.ResourceLink{URI: uri + artifactID, Name: "stdout.log", MIMEType: "text/plain", Description: `The whole of stdout. Commands find it at ".berth/logs/1.stdout".`, Size: &out.Size}
-	errLink := &mcp.ResourceLink{URI: uri + stderrID, Name: "stderr.log", MIMEType: "text/plain", Description: `The beginning of stderr: there was no more room. Commands find it at ".berth/logs/1.stderr".`, Size: &failed.Size}
+	outLink := &mcp.ResourceLink{URI: uri + artifactID, Name: "stdout.log", MIMEType: "text/plain", Description: `The whole of stdout. Commands find it at "/workspace/.berth/logs/1.stdout".`, Size: &out.Size}
+	errLink := &mcp.ResourceLink{URI: uri + stderrID, Name: "stderr.log", MIMEType: "text/plain", Description: `The beginning of stderr: there was no more room. Commands find it at "/workspace/.berth/logs/1.stderr".`, Size: &failed.Size}
 	tests := map[string]struct {
 		log   *client.ExecLog
 		links []mcp.Content

@@ -32,16 +32,16 @@ func bashTool() *mcp.Tool {
 	return &mcp.Tool{
 		Name:        bashName,
 		Title:       "Run a command",
-		Description: "Run a command in the session's shell. Variables, working directory, functions and files persist from call to call. A command that exceeds its timeout is killed and the shell goes on as it was before. With background it runs on after the call, like a server or a long build: see process_output, process_input, process_signal and process_list.",
+		Description: "Run a command in the session's shell and wait for it. Variables, working directory, functions and files persist from call to call. A command that exceeds its timeout is killed with all that it started, and the shell goes on as it was before. Standard input is empty. For a server, a long build or a program that asks, use background: process_output, process_input, process_signal and process_list reach it then.",
 		Annotations: &mcp.ToolAnnotations{Title: "Run a command", DestructiveHint: ptr(true), OpenWorldHint: ptr(true)},
 		InputSchema: &jsonschema.Schema{
 			Type: "object",
 			Properties: map[string]*jsonschema.Schema{
 				"command":          {Type: "string", MinLength: ptr(1), Description: "Shell source, as one would type it."},
 				"timeout":          {Type: "integer", Description: "Seconds that the command may run: 60 if not given, at most 300, unless the sandbox's template says otherwise. A background process has none: it runs until it ends, is signalled, or the session ends."},
-				"max_output_bytes": {Type: "integer", Description: "How much of each of stdout and stderr the result may hold. Of more, it holds the beginning and the end, and log_uri names the whole."},
-				"background":       {Type: "boolean", Description: "Start the command as a process of its own, in the shell's working directory and with its exported variables and functions, and return at once with its process_id."},
-				"terminal":         {Type: "boolean", Description: "With background: give the process a terminal, for programs that ask or draw."},
+				"max_output_bytes": {Type: "integer", Description: fmt.Sprintf("How many bytes of each of stdout and stderr the result may hold: %d if not given, which is also the most unless the sandbox's template says otherwise. Of more, it holds the beginning and the end, and between them a line that names a file with the whole, for commands such as grep and tail.", client.DefaultOutputBytes)},
+				"background":       {Type: "boolean", Description: "Start the command as a process of its own, in the shell's working directory and with its exported variables and functions, and return at once with its process_id. It takes no nohup and no &, and changes nothing in the shell."},
+				"terminal":         {Type: "boolean", Description: "With background: give the process a terminal of 24 by 80, for programs that ask or draw. Without one, many programs write their output late, in large pieces (python does without -u)."},
 			},
 			PropertyOrder:        []string{"command", "timeout", "max_output_bytes", "background", "terminal"},
 			Required:             []string{"command"},

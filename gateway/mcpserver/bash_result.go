@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,14 +35,14 @@ func bashOutSchema() *jsonschema.Schema {
 		Properties: map[string]*jsonschema.Schema{
 			"stdout":         {Type: "string"},
 			"stderr":         {Type: "string"},
-			"exit_code":      {Type: "integer", Description: "The shell's status; 128+n for signal n, 137 for a command that was killed at its timeout."},
+			"exit_code":      {Type: "integer", Description: "The shell's status; 128+n for signal n, 137 for a command that was killed at its timeout. 0 with background: the process was started."},
 			"duration_ms":    {Type: "integer"},
 			"timed_out":      {Type: "boolean"},
 			"truncated":      {Type: "boolean"},
 			"omitted_bytes":  {Type: "integer", Description: "How many bytes of output are left out."},
 			"log_uri":        {Type: "string", Description: "The resource that holds the whole of a stdout of which bytes are left out, for an hour."},
 			"stderr_log_uri": {Type: "string", Description: "The same for stderr."},
-			"process_id":     {Type: "string", Description: "Of the process that was started in the background."},
+			"process_id":     {Type: "string", Description: "Of the process that was started in the background, for process_output and the like."},
 			"notice":         noticeSchema(),
 		},
 		PropertyOrder:        []string{"stdout", "stderr", "exit_code", "duration_ms", "timed_out", "truncated", "omitted_bytes", "log_uri", "stderr_log_uri", "process_id", "notice"},
@@ -99,7 +100,7 @@ func logLink(uri, stream string, file *client.LogFile) *mcp.ResourceLink {
 		text = fmt.Sprintf("The beginning of %s: there was no more room", stream)
 	}
 	return &mcp.ResourceLink{
-		URI: uri, Name: stream + ".log", Description: text + fmt.Sprintf(". Commands find it at %q.", file.Path),
+		URI: uri, Name: stream + ".log", Description: text + fmt.Sprintf(". Commands find it at %q.", path.Join(workspace, file.Path)),
 		MIMEType: "text/plain", Size: ptr(file.Size),
 	}
 }

@@ -40,7 +40,7 @@ func exportTool() *mcp.Tool {
 		InputSchema: &jsonschema.Schema{
 			Type: "object",
 			Properties: map[string]*jsonschema.Schema{
-				"path": {Type: "string", MinLength: ptr(1), Description: "A regular file, relative to the workspace or absolute inside it."},
+				"path": {Type: "string", MinLength: ptr(1), Description: "A regular file, absolute in " + workspace + " or relative to it, not to the shell's working directory."},
 			},
 			Required:             []string{"path"},
 			AdditionalProperties: closed(),

@@ -28,13 +28,13 @@ func processInputTool() *mcp.Tool {
 	return &mcp.Tool{
 		Name:        processInputName,
 		Title:       "Write to a background process",
-		Description: "Write to a background process's standard input or terminal, end its input, or resize its terminal. Control characters are typed as they are: \\u0003 interrupts what runs at a terminal.",
+		Description: "Write to a background process's standard input or terminal, end its input, or resize its terminal. Control characters are typed as they are: \\u0003 interrupts what runs at a terminal. What comes of it, a terminal's echo included, is read with process_output.",
 		Annotations: &mcp.ToolAnnotations{Title: "Write to a background process", DestructiveHint: ptr(true), OpenWorldHint: ptr(true)},
 		InputSchema: &jsonschema.Schema{
 			Type: "object",
 			Properties: map[string]*jsonschema.Schema{
 				"process_id": processIDSchema(),
-				"input":      {Type: "string", Description: "Text to write, with its newline if it is a line."},
+				"input":      {Type: "string", Description: "Text to write, with its newline if it is a line. Programs that draw take \\r for the Enter key."},
 				"eof":        {Type: "boolean", Description: "Close standard input after that; at a terminal, type the end-of-file character."},
 				"rows":       {Type: "integer", Minimum: ptr(1.), Maximum: ptr(float64(client.MaxTerminal)), Description: "Resize the terminal, before input is written. Needs cols."},
 				"cols":       {Type: "integer", Minimum: ptr(1.), Maximum: ptr(float64(client.MaxTerminal)), Description: "Needs rows."},

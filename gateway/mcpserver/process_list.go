@@ -36,7 +36,7 @@ func processListTool() *mcp.Tool {
 	return &mcp.Tool{
 		Name:        processListName,
 		Title:       "List background processes",
-		Description: "List the session's background processes, the oldest first: those that bash started with background, and jobs that commands left behind (cmd &).",
+		Description: "List the session's background processes, the oldest first: those that bash started with background, and jobs that commands left behind (cmd &), whose output after their command goes there.",
 		Annotations: &mcp.ToolAnnotations{Title: "List background processes", ReadOnlyHint: true, DestructiveHint: ptr(false), OpenWorldHint: ptr(false)},
 		InputSchema: &jsonschema.Schema{Type: "object", AdditionalProperties: closed()},
 		OutputSchema: &jsonschema.Schema{

@@ -33,14 +33,14 @@ func processOutputTool() *mcp.Tool {
 	return &mcp.Tool{
 		Name:        processOutputName,
 		Title:       "Read a background process's output",
-		Description: "Read what a background process wrote, stdout and stderr together, from an offset on. Go on at next_offset. The newest 4 MiB are kept.",
+		Description: "Read what a background process wrote, stdout and stderr together, from an offset on. To follow it, repeat with offset set to next_offset and with wait, until running is false and output is empty. The newest 4 MiB are kept.",
 		Annotations: &mcp.ToolAnnotations{Title: "Read a background process's output", ReadOnlyHint: true, DestructiveHint: ptr(false), OpenWorldHint: ptr(false)},
 		InputSchema: &jsonschema.Schema{
 			Type: "object",
 			Properties: map[string]*jsonschema.Schema{
 				"process_id": processIDSchema(),
-				"offset":     {Type: "integer", Description: "Bytes from the beginning of its output; negative: from the end. 0 if not given."},
-				"wait":       {Type: "integer", Description: fmt.Sprintf("Seconds to wait for output beyond offset or the process's end: 0 if not given, at most %d.", client.MaxOutputWait)},
+				"offset":     {Type: "integer", Description: "Bytes from the beginning of its output; negative: from the end, as -2000 for the last 2000. 0 if not given."},
+				"wait":       {Type: "integer", Description: fmt.Sprintf("While there is no output beyond offset: seconds to wait for some, or for the process's end. 0 if not given, at most %d.", client.MaxOutputWait)},
 				"limit":      {Type: "integer", Description: fmt.Sprintf("The most bytes to return: %d if not given, at most %d.", client.DefaultOutputChunk, client.MaxOutputChunk)},
 			},
 			PropertyOrder:        []string{"process_id", "offset", "wait", "limit"},

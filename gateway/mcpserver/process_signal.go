@@ -24,7 +24,7 @@ func processSignalTool() *mcp.Tool {
 	return &mcp.Tool{
 		Name:        processSignalName,
 		Title:       "Signal a background process",
-		Description: "Send a signal to a background process and its group; KILL goes to everything that it started.",
+		Description: "Send a signal to a background process and its group. TERM asks it to end; KILL ends everything that it started, also once it has ended itself.",
 		Annotations: &mcp.ToolAnnotations{Title: "Signal a background process", DestructiveHint: ptr(true), OpenWorldHint: ptr(false)},
 		InputSchema: &jsonschema.Schema{
 			Type: "object",

@@ -53,10 +53,13 @@ type Server struct {
 	reads *room.Room
 }
 
+// workspace is where each sandbox has its files: the controller sees to it.
+const workspace = "/workspace"
+
 const instructions = `Each session is a sandbox of its own with a persistent shell. ` +
 	`bash runs a command in it: variables, working directory and files stay for the next call. ` +
 	`With background it starts a process that runs on: process_output reads what it writes, process_input writes to it, process_signal ends it, process_list shows all. ` +
-	`export_artifact hands a file of /workspace over as a resource that can be read for 5 minutes.`
+	`export_artifact hands a file of ` + workspace + ` over as a resource that can be read for 5 minutes.`
 
 // Handler returns the server of both protocol eras, for one URL.
 func (s *Server) Handler() http.Handler {
