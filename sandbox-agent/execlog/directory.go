@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 
 	"golang.org/x/sys/unix"
@@ -32,14 +33,23 @@ func newName() string {
 // replace it.
 type directory struct {
 	workspace *os.File
+	name      string // of the workspace, absolute; empty when it is not plain
 }
+
+// plain is a name of a workspace that texts tell as it is. They have a bounded
+// place for it (package output); in a pod it is /workspace.
+var plain = regexp.MustCompile(`^/[A-Za-z0-9._/-]{0,63}$`)
 
 func openDirectory(workspace string) (directory, error) {
 	f, err := os.OpenFile(workspace, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return directory{}, fmt.Errorf("open workspace: %w", err)
 	}
-	return directory{f}, nil
+	name, err := filepath.Abs(workspace)
+	if err != nil || !plain.MatchString(name) {
+		name = ""
+	}
+	return directory{f, name}, nil
 }
 
 // open opens the directory, component by component and following no link. With

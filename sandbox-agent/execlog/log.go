@@ -122,14 +122,16 @@ func (l *Log) Append(p []byte) {
 	}
 }
 
-// Path is where commands find the log, relative to the workspace; empty when
-// there is none.
+// Path is where commands find the log, wherever they are: absolute, unless the
+// workspace has a name that is too long to tell; empty when there is none.
 func (l *Log) Path() string {
 	if l.size == 0 {
 		return ""
 	}
-	return path.Join(hidden, logs, l.name)
+	return path.Join(l.store.dir.name, l.relative())
 }
+
+func (l *Log) relative() string { return path.Join(hidden, logs, l.name) }
 
 // Size is how many bytes it holds, and Truncated whether there were more.
 func (l *Log) Size() int64     { return l.size }
@@ -151,7 +153,7 @@ func (l *Log) finish() (*wire.LogFile, string) {
 	if err := l.store.finish(l); err != nil {
 		return nil, fmt.Sprintf("The log of the whole output can't be read: %v.", err)
 	}
-	return &wire.LogFile{ID: l.id, Path: l.Path(), Size: l.size, Truncated: l.failure != nil, ExpiresIn: wire.LogLifetimeSecond}, notice
+	return &wire.LogFile{ID: l.id, Path: l.relative(), Size: l.size, Truncated: l.failure != nil, ExpiresIn: wire.LogLifetimeSecond}, notice
 }
 
 // cause drops the name from an error of writing.

@@ -56,7 +56,7 @@ func checkLog(t testing.TB, logs logs, s *Stream, all []byte) {
 	if s.Log == nil || s.Log.Path() == "" {
 		return
 	}
-	got, err := os.ReadFile(filepath.Join(logs.workspace, s.Log.Path()))
+	got, err := os.ReadFile(filepath.Join(logs.workspace, ".berth", "logs", filepath.Base(s.Log.Path())))
 	if err != nil || !bytes.HasPrefix(all, got) || s.Log.Truncated() != (len(got) < len(all)) || s.Log.Size() != int64(len(got)) {
 		t.Errorf("log of %d bytes, truncated %v: %d bytes, %v", s.Log.Size(), s.Log.Truncated(), len(got), err)
 	}

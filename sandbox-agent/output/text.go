@@ -32,7 +32,7 @@ func Encode(stdout, stderr *Stream, budget int) (out, err Text) {
 }
 
 // noteCost is more than the line about omitted bytes costs.
-const noteCost = 320
+const noteCost = 480
 
 func (s *Stream) cost() int {
 	c := cost(s.Head) + cost(s.Tail)
