@@ -47,7 +47,7 @@ var errorOf = map[string]error{
 	wire.CodeUnauthorized:     ErrUnauthorized,
 	wire.CodeSessionRequired:  ErrSessionRequired,
 	wire.CodeSessionBound:     ErrSessionBound,
-	wire.CodeGone:             ErrGone,
+	wire.CodeQuiesced:         ErrGone,
 	wire.CodeNotFound:         ErrNotFound,
 	wire.CodeOutsideWorkspace: ErrOutsideWorkspace,
 	wire.CodeNotRegular:       ErrNotRegular,

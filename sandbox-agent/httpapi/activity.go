@@ -77,8 +77,8 @@ func (s *Server) look() (v wire.Activity, busy bool) {
 		Quiesced: a.quiesced,
 	}
 	since, busy := a.since, a.calls > 0
-	if s.background != nil {
-		running, ended := s.background.Activity()
+	if s.processes != nil {
+		running, ended := s.processes.Activity()
 		v.Processes = running
 		if s.session.backgroundCounts() {
 			busy = busy || running > 0

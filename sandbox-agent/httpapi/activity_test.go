@@ -187,6 +187,7 @@ func (*failingShell) Run(_ context.Context, c shell.Command) (shell.Result, erro
 
 // fakeBackground says what it is told.
 type fakeBackground struct {
+	Processes
 	running int
 	ended   time.Time
 }
@@ -210,7 +211,7 @@ func TestBackgroundProcessesCountAsTheSessionSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, _, clock := clocked(t)
-			s.background = c.background
+			s.processes = c.background
 			if status, body := call(s, http.MethodPut, wire.SessionPath, fmt.Sprintf(`{"uid":"local","limits":{},"background_is_activity":%v}`, c.counts)); status != http.StatusNoContent {
 				t.Fatalf("bind: %d %s", status, body)
 			}

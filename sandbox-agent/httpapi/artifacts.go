@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -21,7 +20,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, _ string) *Refus
 	}
 	taken, err := s.artifacts.Take(req.Path, s.session.current().ArtifactBytes)
 	if err != nil {
-		return artifactRefusal(err)
+		return refusalOf(err)
 	}
 	writeJSON(w, http.StatusCreated, taken)
 	return nil
@@ -33,7 +32,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, id string) *Refusa
 	}
 	reader, err := s.artifacts.Open(id)
 	if err != nil {
-		return artifactRefusal(err)
+		return refusalOf(err)
 	}
 	defer reader.Close()
 	h := w.Header()
@@ -67,31 +66,8 @@ func (s *Server) drop(w http.ResponseWriter, r *http.Request, id string) *Refusa
 		return refusal
 	}
 	if err := s.artifacts.Drop(id); err != nil {
-		return artifactRefusal(err)
+		return refusalOf(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-func artifactRefusal(err error) *Refusal {
-	for _, known := range []struct {
-		err    error
-		status int
-		code   string
-	}{
-		{artifact.ErrPath, http.StatusBadRequest, wire.CodeBadRequest},
-		{artifact.ErrOutside, http.StatusForbidden, wire.CodeOutsideWorkspace},
-		{artifact.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
-		{artifact.ErrShrunk, http.StatusNotFound, wire.CodeNotFound},
-		{artifact.ErrKind, http.StatusUnprocessableEntity, wire.CodeNotRegular},
-		{artifact.ErrTooLarge, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
-		{artifact.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyArtifacts},
-		{artifact.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace},
-		{artifact.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},
-	} {
-		if errors.Is(err, known.err) {
-			return refuse(known.status, known.code, known.err.Error())
-		}
-	}
-	return refuse(http.StatusInternalServerError, wire.CodeInternal, err.Error())
 }

@@ -17,9 +17,6 @@ import (
 // twice, which leaves room for all the rest of it.
 const budget = wire.MaxResult - 64<<10
 
-// retryAfter is what a caller is told whose command found the queue full.
-const retryAfter = 1 // second
-
 // exitKilled is the exit code of a command that was killed: 128 and SIGKILL.
 const exitKilled = 137
 
@@ -31,7 +28,10 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, _ string) *Refusal
 	if refusal := readJSON(w, r, wire.MaxExecBody, &req); refusal != nil {
 		return refusal
 	}
-	if refusal := checkExec(r, req); refusal != nil {
+	if !acceptsJSON(r) && !wantsFrames(r) {
+		return refuse(http.StatusNotAcceptable, wire.CodeNotAcceptable, "this route answers "+contentJSON+" or "+wire.FramesType)
+	}
+	if refusal := checkCommand(req.Command, req.ID, req.Cwd, req.Env); refusal != nil {
 		return refusal
 	}
 	limits := s.session.current()
@@ -76,7 +76,7 @@ func (s *Server) run(parent context.Context, id string, c shell.Command) (shell.
 		const notice = "The command was cancelled before it began: nothing ran."
 		return shell.Result{ExitCode: exitKilled, Notice: notice}, nil
 	case err != nil:
-		return shell.Result{}, shellRefusal(err)
+		return shell.Result{}, refusalOf(err)
 	}
 	if result.ExitCode == exitKilled && errors.Is(context.Cause(ctx), errEnding) {
 		result.Notice = join(result.Notice, "The command was stopped because the sandbox is shutting down.")
@@ -94,24 +94,19 @@ func (s *Server) ready() *Refusal {
 	return nil
 }
 
-func draining() *Refusal {
-	return refuse(http.StatusServiceUnavailable, wire.CodeDraining, "the agent is shutting down")
-}
-
-func checkExec(r *http.Request, req wire.ExecRequest) *Refusal {
+// checkCommand checks what commands and background processes have in common.
+func checkCommand(command, id, cwd string, env []wire.EnvVar) *Refusal {
 	switch {
-	case !acceptsJSON(r) && !wantsFrames(r):
-		return refuse(http.StatusNotAcceptable, wire.CodeNotAcceptable, "this route answers "+contentJSON+" or "+wire.FramesType)
-	case req.Command == "":
+	case command == "":
 		return badRequest("command: must not be empty")
-	case strings.ContainsRune(req.Command, 0):
+	case strings.ContainsRune(command, 0):
 		return badRequest("command: holds a NUL, which no shell can read")
-	case strings.ContainsRune(req.Cwd, 0) || len(req.Cwd) > wire.MaxPath:
+	case strings.ContainsRune(cwd, 0) || len(cwd) > wire.MaxPath:
 		return badRequest("cwd: holds a NUL or is too long")
-	case req.ID != "" && !wire.ValidExecID(req.ID):
+	case id != "" && !wire.ValidExecID(id):
 		return badRequest("id: want 1 to 128 of A-Z a-z 0-9 . _ -")
 	}
-	return checkEnv(req.Env)
+	return checkEnv(env)
 }
 
 func acceptsJSON(r *http.Request) bool {
@@ -160,16 +155,3 @@ func encode(r *shell.Result, logs *execlog.Command) wire.ExecResult {
 }
 
 func join(a, b string) string { return strings.TrimSpace(a + " " + b) }
-
-// shellRefusal answers for a command that never began.
-func shellRefusal(err error) *Refusal {
-	switch {
-	case errors.Is(err, shell.ErrQueueFull):
-		return &Refusal{Status: http.StatusTooManyRequests, Code: wire.CodeQueueFull, Message: "too many commands wait", RetryAfter: retryAfter}
-	case errors.Is(err, shell.ErrNoShell):
-		return refuse(http.StatusServiceUnavailable, wire.CodeNoShell, err.Error())
-	case errors.Is(err, shell.ErrClosed):
-		return refuse(http.StatusServiceUnavailable, wire.CodeDraining, err.Error())
-	}
-	return refuse(http.StatusInternalServerError, wire.CodeInternal, err.Error())
-}

@@ -18,30 +18,6 @@ const contentJSON = "application/json"
 // bodyTime is how long a request's body may take.
 const bodyTime = 30 * time.Second
 
-// Refusal is an error answer.
-type Refusal struct {
-	Status  int
-	Code    string // one of wire.Code*
-	Message string
-	// RetryAfter in seconds, 0 for none.
-	RetryAfter int
-}
-
-func refuse(status int, code, message string) *Refusal {
-	return &Refusal{Status: status, Code: code, Message: message}
-}
-
-func badRequest(message string) *Refusal {
-	return refuse(http.StatusBadRequest, wire.CodeBadRequest, message)
-}
-
-func (f *Refusal) write(w http.ResponseWriter) {
-	if f.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(f.RetryAfter))
-	}
-	writeJSON(w, f.Status, wire.ErrorBody{Error: wire.ErrorDetail{Code: f.Code, Message: f.Message}})
-}
-
 // writeJSON answers with v. An answer that can't be delivered has nobody left
 // to be told.
 func writeJSON(w http.ResponseWriter, status int, v any) {

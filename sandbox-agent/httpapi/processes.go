@@ -2,9 +2,8 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -14,7 +13,9 @@ import (
 
 // Processes are the background processes; *background.Registry is.
 type Processes interface {
-	Background
+	// Activity is how many run, and when the last of those that ended did. It
+	// may be asked under a lock: it waits for nothing.
+	Activity() (running int, ended time.Time)
 	Start(ctx context.Context, req wire.ProcessRequest) (p wire.Process, created bool, err error)
 	List(ctx context.Context) ([]wire.Process, error)
 	Get(id string) (wire.Process, error)
@@ -25,7 +26,7 @@ type Processes interface {
 
 // KeepProcesses serves background processes. It comes before the first request.
 func (s *Server) KeepProcesses(p Processes) {
-	s.processes, s.background = p, p
+	s.processes = p
 	one := wire.ProcessesPath + "/"
 	s.routes = append(s.routes,
 		route{path: wire.ProcessesPath, methods: methods{http.MethodPost: s.startProcess, http.MethodGet: s.listProcesses}},
@@ -44,12 +45,15 @@ func (s *Server) startProcess(w http.ResponseWriter, r *http.Request, _ string) 
 	if refusal := readJSON(w, r, wire.MaxExecBody, &req); refusal != nil {
 		return refusal
 	}
-	if refusal := checkProcess(req); refusal != nil {
+	if refusal := checkCommand(req.Command, req.ID, req.Cwd, req.Env); refusal != nil {
+		return refusal
+	}
+	if refusal := checkTerminal(req.Terminal); refusal != nil {
 		return refusal
 	}
 	p, created, err := s.processes.Start(r.Context(), req)
 	if err != nil {
-		return processRefusal(err)
+		return refusalOf(err)
 	}
 	status := http.StatusOK
 	if created {
@@ -57,23 +61,6 @@ func (s *Server) startProcess(w http.ResponseWriter, r *http.Request, _ string) 
 	}
 	writeJSON(w, status, p)
 	return nil
-}
-
-func checkProcess(req wire.ProcessRequest) *Refusal {
-	switch {
-	case req.Command == "":
-		return badRequest("command: must not be empty")
-	case strings.ContainsRune(req.Command, 0):
-		return badRequest("command: holds a NUL, which no shell can read")
-	case strings.ContainsRune(req.Cwd, 0) || len(req.Cwd) > wire.MaxPath:
-		return badRequest("cwd: holds a NUL or is too long")
-	case req.ID != "" && !wire.ValidExecID(req.ID):
-		return badRequest("id: want 1 to 128 of A-Z a-z 0-9 . _ -")
-	}
-	if refusal := checkTerminal(req.Terminal); refusal != nil {
-		return refusal
-	}
-	return checkEnv(req.Env)
 }
 
 func checkTerminal(t *wire.Terminal) *Refusal {
@@ -89,7 +76,7 @@ func (s *Server) listProcesses(w http.ResponseWriter, r *http.Request, _ string)
 	}
 	all, err := s.processes.List(r.Context())
 	if err != nil {
-		return processRefusal(err)
+		return refusalOf(err)
 	}
 	writeJSON(w, http.StatusOK, wire.ProcessList{Processes: all})
 	return nil
@@ -101,7 +88,7 @@ func (s *Server) getProcess(w http.ResponseWriter, r *http.Request, id string) *
 	}
 	p, err := s.processes.Get(id)
 	if err != nil {
-		return processRefusal(err)
+		return refusalOf(err)
 	}
 	writeJSON(w, http.StatusOK, p)
 	return nil
@@ -117,7 +104,7 @@ func (s *Server) processOutput(w http.ResponseWriter, r *http.Request, id string
 	}
 	o, err := s.processes.Output(r.Context(), id, query)
 	if err != nil {
-		return processRefusal(err)
+		return refusalOf(err)
 	}
 	writeJSON(w, http.StatusOK, o)
 	return nil
@@ -136,7 +123,7 @@ func (s *Server) processInput(w http.ResponseWriter, r *http.Request, id string)
 	}
 	written, err := s.processes.Input(r.Context(), id, in)
 	if err != nil {
-		return processRefusal(err)
+		return refusalOf(err)
 	}
 	writeJSON(w, http.StatusOK, wire.ProcessInputResult{Written: written})
 	return nil
@@ -152,30 +139,8 @@ func (s *Server) processSignal(w http.ResponseWriter, r *http.Request, id string
 		return badRequest("signal: want a name as TERM or SIGTERM, or a number from 1 to 64")
 	}
 	if err := s.processes.Signal(r.Context(), id, sig); err != nil {
-		return processRefusal(err)
+		return refusalOf(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-func processRefusal(err error) *Refusal {
-	for _, known := range []struct {
-		err    error
-		status int
-		code   string
-	}{
-		{background.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyProcesses},
-		{background.ErrIDInUse, http.StatusBadRequest, wire.CodeIDInUse},
-		{background.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
-		{background.ErrNotRunning, http.StatusUnprocessableEntity, wire.CodeNotRunning},
-		{background.ErrInputClosed, http.StatusUnprocessableEntity, wire.CodeInputClosed},
-		{background.ErrNoTerminal, http.StatusBadRequest, wire.CodeBadRequest},
-		{background.ErrJob, http.StatusUnprocessableEntity, wire.CodeIsJob},
-		{background.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},
-	} {
-		if errors.Is(err, known.err) {
-			return refuse(known.status, known.code, known.err.Error())
-		}
-	}
-	return shellRefusal(err)
 }

@@ -25,13 +25,6 @@ type Gate interface {
 	Admit(r *http.Request) *Refusal
 }
 
-// Background knows the background processes.
-type Background interface {
-	// Activity is how many run, and when the last of those that ended did. It
-	// may be asked under a lock: it waits for nothing.
-	Activity() (running int, ended time.Time)
-}
-
 // Server serves one session.
 type Server struct {
 	shell     Shell
@@ -40,12 +33,11 @@ type Server struct {
 	gate      Gate
 	log       *slog.Logger
 
-	session    session
-	commands   commands
-	activity   activity
-	background Background // nil: none
-	processes  Processes  // the same
-	routes     []route
+	session   session
+	commands  commands
+	activity  activity
+	processes Processes // nil: none
+	routes    []route
 }
 
 // New returns a server without a session.

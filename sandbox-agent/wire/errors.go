@@ -13,7 +13,6 @@ const (
 	CodeNotAcceptable    = "not_acceptable"     // 406
 	CodeSessionRequired  = "session_required"   // 409: bind, then repeat
 	CodeSessionBound     = "session_bound"      // 409: bound to another Sandbox
-	CodeGone             = "gone"               // 410
 	CodeTooLarge         = "too_large"          // 413
 	CodeUnsupportedMedia = "unsupported_media"  // 415
 	CodeQuiesced         = "quiesced"           // 410

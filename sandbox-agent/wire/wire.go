@@ -10,7 +10,8 @@ package wire
 // Port is where an agent in a pod listens.
 const Port = 8090
 
-// Routes. An exec id or artifact id is the last element of its path.
+// Routes. The id of a command, an artifact or a process follows its path, and
+// what is asked of a process follows its id.
 const (
 	SessionPath   = "/v1/session"
 	ExecPath      = "/v1/exec"
@@ -23,7 +24,8 @@ const (
 
 // Bounds of the protocol. Session limits (Limits) may lower what they govern.
 const (
-	// MaxExecBody bounds the body of POST /v1/exec.
+	// MaxExecBody bounds the body of POST /v1/exec, of POST /v1/processes and of
+	// a process's input.
 	MaxExecBody = 1 << 20
 	// MaxSessionBody bounds the body of PUT /v1/session.
 	MaxSessionBody = 1 << 20
@@ -38,8 +40,7 @@ const (
 	// CopiedArtifact is the largest artifact that is copied at export and so
 	// carries a SHA-256; a larger one is a pinned descriptor.
 	CopiedArtifact = 8 << 20
-	// MaxID bounds the length of an exec id; MaxPath that of an artifact's path.
-	MaxID   = 128
+	// MaxPath bounds the length of an artifact's path, and of a cwd.
 	MaxPath = 4096
 )
 

@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/berth-dev/berth/sandbox-agent/artifact"
+	"github.com/berth-dev/berth/sandbox-agent/background"
+	"github.com/berth-dev/berth/sandbox-agent/shell"
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// Refusal is an error answer.
+type Refusal struct {
+	Status  int
+	Code    string // one of wire.Code*
+	Message string
+	// RetryAfter in seconds, 0 for none.
+	RetryAfter int
+}
+
+func refuse(status int, code, message string) *Refusal {
+	return &Refusal{Status: status, Code: code, Message: message}
+}
+
+func badRequest(message string) *Refusal {
+	return refuse(http.StatusBadRequest, wire.CodeBadRequest, message)
+}
+
+func draining() *Refusal {
+	return refuse(http.StatusServiceUnavailable, wire.CodeDraining, "the agent is shutting down")
+}
+
+func (f *Refusal) write(w http.ResponseWriter) {
+	if f.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(f.RetryAfter))
+	}
+	writeJSON(w, f.Status, wire.ErrorBody{Error: wire.ErrorDetail{Code: f.Code, Message: f.Message}})
+}
+
+// retryAfter is what a caller is told whose command found the queue full.
+const retryAfter = 1 // second
+
+// answers are those to the errors of what the server serves.
+var answers = []struct {
+	err    error
+	status int
+	code   string
+}{
+	{shell.ErrNoShell, http.StatusServiceUnavailable, wire.CodeNoShell},
+	{shell.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},
+	{shell.ErrQueueFull, http.StatusTooManyRequests, wire.CodeQueueFull},
+
+	{artifact.ErrPath, http.StatusBadRequest, wire.CodeBadRequest},
+	{artifact.ErrOutside, http.StatusForbidden, wire.CodeOutsideWorkspace},
+	{artifact.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
+	{artifact.ErrShrunk, http.StatusNotFound, wire.CodeNotFound},
+	{artifact.ErrKind, http.StatusUnprocessableEntity, wire.CodeNotRegular},
+	{artifact.ErrTooLarge, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+	{artifact.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyArtifacts},
+	{artifact.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace},
+	{artifact.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},
+
+	{background.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyProcesses},
+	{background.ErrIDInUse, http.StatusBadRequest, wire.CodeIDInUse},
+	{background.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
+	{background.ErrNotRunning, http.StatusUnprocessableEntity, wire.CodeNotRunning},
+	{background.ErrInputClosed, http.StatusUnprocessableEntity, wire.CodeInputClosed},
+	{background.ErrNoTerminal, http.StatusBadRequest, wire.CodeBadRequest},
+	{background.ErrJob, http.StatusUnprocessableEntity, wire.CodeIsJob},
+	{background.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},
+}
+
+// refusalOf answers with an error: what is none of answers is internal.
+func refusalOf(err error) *Refusal {
+	for _, a := range answers {
+		if errors.Is(err, a.err) {
+			refusal := refuse(a.status, a.code, a.err.Error())
+			if a.code == wire.CodeQueueFull {
+				refusal.RetryAfter = retryAfter
+			}
+			return refusal
+		}
+	}
+	return refuse(http.StatusInternalServerError, wire.CodeInternal, err.Error())
+}
