@@ -83,6 +83,13 @@ func TestUnusualCallsStayWithTheSDK(t *testing.T) {
 		"capabilities of another type":       replaced(`clientCapabilities":{}`, `clientCapabilities":[]`),
 		"a level of logs":                    replaced(`clientCapabilities":{}`, `clientCapabilities":{},"io.modelcontextprotocol/logLevel":"debug"`),
 		"a batch":                            func(*http.Request) string { return "[" + usual + "]" },
+		"_meta twice, with a progress token": replaced(`"_meta":{`, `"_meta":{"progressToken":"t"},"_meta":{`),
+		"_meta twice, once as a list":        replaced(`"_meta":{`, `"_meta":[],"_meta":{`),
+		"two versions of JSON-RPC":           replaced(`"jsonrpc":"2.0"`, `"jsonrpc":1,"jsonrpc":"2.0"`),
+		"two ids":                            replaced(`"id":1`, `"id":2,"id":1`),
+		"arguments nested too deep":          replaced(`"echo hi"`, strings.Repeat("[", 1000)+strings.Repeat("]", 1000)),
+		"a number too large for a float64":   replaced(`"echo hi"`, `"echo hi","timeout":1e400`),
+		"a number of very many digits":       replaced(`"echo hi"`, `"echo hi","timeout":`+strings.Repeat("9", 400)),
 		"white space":                        func(*http.Request) string { return " " + usual + "\n" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,6 +136,24 @@ func TestCallsWithAProgressTokenAreNotTakenPastTheSDK(t *testing.T) {
 		resp, _ := l.do(http.MethodPost, "/mcp", "alice", strings.NewReader(progressBody(era, `"token"`, "make")), toolHeaders(era, "s"))
 		if wentDirect(resp) {
 			t.Error("a call with a progress token went past the SDK, which alone tells of progress")
+		}
+	}
+}
+
+// Of a _meta that is there twice the SDK takes both together. Neither alone is a
+// form that it has passed.
+func TestTwoMetasTeachNoForm(t *testing.T) {
+	t.Parallel()
+	era := eras[1]
+	l := newLive(t)
+	usual := bashBody(era, "true")
+	const odd = `"_meta":{"odd":1}}}`
+	twice := strings.TrimSuffix(usual, "}}") + "," + odd
+	alone := usual[:strings.Index(usual, `"_meta"`)] + odd
+	for _, body := range []string{twice, alone} {
+		resp, answer := l.do(http.MethodPost, "/mcp", "alice", strings.NewReader(body), toolHeaders(era, "s"))
+		if refused := resp.StatusCode == http.StatusBadRequest; refused != (body == alone) {
+			t.Errorf("%s\nwas answered %s: %s", body, resp.Status, answer)
 		}
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"maps"
 	"net/http"
-	"regexp"
 	"sync"
 	"sync/atomic"
 
@@ -112,57 +110,6 @@ func (d *direct) learn(f form) {
 		clear(d.known)
 	}
 	d.known[f] = struct{}{}
-}
-
-// read reads a call that may have a form, and leaves the request as it was.
-func (d *direct) read(r *http.Request) (c toolCall, ok bool) {
-	c.contentType, c.accept, c.name = only(r.Header, "Content-Type"), only(r.Header, "Accept"), only(r.Header, "Mcp-Name")
-	if r.Method != http.MethodPost || c.contentType == "" || c.accept == "" || d.tools[c.name] == nil || r.Header["Last-Event-Id"] != nil ||
-		only(r.Header, "Mcp-Protocol-Version") != directVersion || only(r.Header, "Mcp-Method") != methodCallTool {
-		return c, false
-	}
-	body, err := io.ReadAll(r.Body)
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
-	if err != nil {
-		return c, false
-	}
-	m := object(body, "jsonrpc", "id", "method", "params")
-	params := object(m["params"], "name", "arguments", "_meta")
-	if params == nil || string(m["jsonrpc"]) != `"2.0"` || string(m["method"]) != `"`+methodCallTool+`"` ||
-		!plainID.Match(m["id"]) || string(params["name"]) != `"`+c.name+`"` || params["arguments"][0] != '{' ||
-		len(params["_meta"])+len(c.contentType)+len(c.accept) > maxForm {
-		return c, false
-	}
-	c.id, c.arguments, c.meta = m["id"], params["arguments"], string(params["_meta"])
-	return c, true
-}
-
-// plainID is an id that goes back as it came.
-var plainID = regexp.MustCompile(`^(0|[1-9][0-9]{0,14}|"[A-Za-z0-9_-]{1,128}")$`)
-
-// only returns the value of a header that is there once; else nothing.
-func only(h http.Header, name string) string {
-	if values := h[name]; len(values) == 1 {
-		return values[0]
-	}
-	return ""
-}
-
-// object returns the members of a JSON object that has exactly those, or nil.
-func object(data []byte, members ...string) map[string]json.RawMessage {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(data, &m) != nil || len(m) != len(members) {
-		return nil
-	}
-	for _, name := range members {
-		if m[name] == nil {
-			return nil
-		}
-	}
-	return m
 }
 
 // answer calls the tool and writes one event, as the SDK does.
