@@ -6,26 +6,7 @@ import (
 	"testing"
 
 	"github.com/berth-dev/berth/sandbox-agent/client"
-	"github.com/berth-dev/berth/test/shellcases"
 )
-
-// TestShellAsUser is the table of TestShell for a user that isn't root.
-func TestShellAsUser(t *testing.T) {
-	t.Parallel()
-	for _, c := range shellcases.Bash() {
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			a := asUser(t, agentOptions{})
-			a.run(t, shellcases.Setup)
-			for i, s := range c.Steps {
-				r := a.exec(t, client.ExecRequest{Command: s.Run, Timeout: s.Timeout, Stdin: s.Stdin})
-				for _, difference := range shellcases.Check(s, r) {
-					t.Errorf("step %d %.80q: %s\nresult: %.1000v", i, s.Run, difference, *r)
-				}
-			}
-		})
-	}
-}
 
 // What the session's user may not learn of, or do to, the agent.
 func TestAgentIsOutOfTheUsersReach(t *testing.T) {

@@ -21,17 +21,16 @@ func prepare(cmd *exec.Cmd, commands []string) {
 // asUser starts an agent as a pod does: of a user that isn't root and may not
 // become it (but see escalates). Its workspace is on a file system of its own, seen by it alone.
 // more are shell commands, as root.
-func asUser(t *testing.T, o agentOptions, more ...string) *agent {
+func asUser(t testing.TB, o agentOptions, more ...string) *agent {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to become another user and to mount")
 	}
-	o.shipped = true
 	o.args = append(o.args, "--workspace="+userWorkspace)
 	o.environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + userWorkspace}
 	o.within = append(o.within,
 		"mount --make-rprivate /", "mount -t proc proc /proc", "mount -t tmpfs -o mode=755 none /mnt",
-		`cp "$0" /mnt/agent`, "mkdir "+userWorkspace, "chown 1000:1000 "+userWorkspace)
+		": > /mnt/agent", `mount --bind "$0" /mnt/agent`, "mkdir "+userWorkspace, "chown 1000:1000 "+userWorkspace)
 	o.within = append(o.within, more...)
 	strict := "--bounding-set=-all --inh-caps=-all --no-new-privs"
 	if o.escalates {

@@ -1,7 +1,8 @@
 // Package shellcases is what a session's shell must do, as data: sequences of
 // commands and what each gives. The same table runs on the host, against an
 // agent in a PID namespace of its own, and in the pods of a cluster. Each case
-// has a session of its own, in which Setup was run first.
+// has a container and a session of its own, in which Setup was run first, and
+// the user isn't root.
 package shellcases
 
 import (
@@ -15,7 +16,6 @@ import (
 // Case is a sequence of commands in one session.
 type Case struct {
 	Name  string // what it shows; unique
-	Needs Need
 	Steps Steps
 }
 
@@ -41,17 +41,6 @@ type Step struct {
 // AnyCode is a Step's Code when the exit code and whether it ran out of time
 // don't matter.
 const AnyCode = -1
-
-// Need says what a case asks of where it runs, or does to it.
-type Need uint8
-
-const (
-	// Damages marks a case that leaves a container behind that no other should
-	// run in.
-	Damages Need = 1 << iota
-	// NotRoot marks a case about what root is exempt from.
-	NotRoot
-)
 
 // Setup is run before each case.
 const Setup = `x=kept`
