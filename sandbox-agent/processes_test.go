@@ -230,7 +230,7 @@ func TestRing(t *testing.T) {
 	const size = client.ProcessOutputBytes
 	a.wait(t, a.background(t, `true`).ID)
 	idle := a.memory(t)
-	for name, total := range map[string]int64{"one below": size - 1, "at the limit": size, "one above": size + 1, "1 GB": 1 << 30} {
+	for name, total := range map[string]int64{"one below": size - 1, "at the limit": size, "one above": size + 1, "100 MB": 100_000_000} {
 		p := a.background(t, fmt.Sprintf(`head -c %d /dev/zero | tr '\0' x; echo -n end`, total-3))
 		a.signal(t, p.ID, "CONT")
 		if code := a.wait(t, p.ID); code != 0 {
