@@ -58,42 +58,27 @@ func TestTranscripts(t *testing.T) {
 	}
 	forEachEra(t, func(t *testing.T, era string) {
 		for _, x := range exchanges {
-			// A call that the gateway has seen the like of goes past the SDK, and must
-			// be answered as that does.
-			direct := era >= "2026-07-28" && x.method == "tools/call" && x.name != "unknown-tool"
-			for _, direct := range slices.Compact([]bool{false, direct}) {
-				t.Run(fmt.Sprintf("%s/direct=%t", x.name, direct), func(t *testing.T) {
-					t.Parallel()
-					l := newLive(t)
-					l.agent.artifacts[artifactID] = fakeArtifact{"f.txt", "text/plain", []byte("hello")}
-					l.agent.processes = []*fakeProcess{{request: client.ProcessRequest{ID: "p-1", Command: "sh"}, output: "$ "}}
-					if x.name == "bash-log" {
-						l.agent.exec = logged
-					}
-					headers := func(r *http.Request) {
-						mcpHeaders(r, era)
-						r.Header.Set("X-Session-ID", "s")
-						if era >= "2026-07-28" {
-							r.Header.Set("Mcp-Method", x.method)
-							if name := nameOf(x.params); name != "" {
-								r.Header.Set("Mcp-Name", name)
-							}
+			t.Run(x.name, func(t *testing.T) {
+				t.Parallel()
+				l := newLive(t)
+				l.agent.artifacts[artifactID] = fakeArtifact{"f.txt", "text/plain", []byte("hello")}
+				l.agent.processes = []*fakeProcess{{request: client.ProcessRequest{ID: "p-1", Command: "sh"}, output: "$ "}}
+				if x.name == "bash-log" {
+					l.agent.exec = logged
+				}
+				body := message(era, x.method, x.params)
+				resp, answer := l.do(http.MethodPost, "/mcp", "alice", strings.NewReader(body), func(r *http.Request) {
+					mcpHeaders(r, era)
+					r.Header.Set("X-Session-ID", "s")
+					if era >= "2026-07-28" {
+						r.Header.Set("Mcp-Method", x.method)
+						if name := nameOf(x.params); name != "" {
+							r.Header.Set("Mcp-Name", name)
 						}
 					}
-					if direct {
-						l.teach(era, nameOf(x.params))
-					}
-					body := message(era, x.method, x.params)
-					resp, answer := l.do(http.MethodPost, "/mcp", "alice", strings.NewReader(body), headers)
-					if direct != wentDirect(resp) && strings.HasPrefix(answer, "event:") {
-						t.Errorf("past the SDK: %t, want %t", !direct, direct)
-					}
-					if direct {
-						resp.Header.Del("Content-Length")
-					}
-					compare(t, filepath.Join(era, x.name+".http"), transcript(body, resp, answer))
 				})
-			}
+				compare(t, filepath.Join(era, x.name+".http"), transcript(body, resp, answer))
+			})
 		}
 	})
 }

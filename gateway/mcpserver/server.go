@@ -7,8 +7,7 @@
 //
 // A request passes, in this order: recover (a panic is one failed call), follow
 // (it ends with its caller), record (audit and metrics), gate (what was not
-// declared is not there), and the tool. A tool call in a form that the SDK has
-// passed before does so without the SDK: direct.go.
+// declared is not there), and the tool.
 package mcpserver
 
 import (
@@ -64,9 +63,8 @@ const instructions = `Each session is a sandbox of its own with a persistent she
 // Handler returns the server of both protocol eras, for one URL.
 func (s *Server) Handler() http.Handler {
 	s.reads = room.New(readBudget)
-	self := &mcp.Implementation{Name: "berth", Title: "Berth", Version: s.Version}
 	server := mcp.NewServer(
-		self,
+		&mcp.Implementation{Name: "berth", Title: "Berth", Version: s.Version},
 		&mcp.ServerOptions{
 			Instructions: instructions,
 			Logger:       slog.New(slog.DiscardHandler),
@@ -77,23 +75,20 @@ func (s *Server) Handler() http.Handler {
 			},
 			SetCacheable: private,
 		})
-	middleware := []mcp.Middleware{s.recoverPanic, follow, s.record, gate}
-	server.AddReceivingMiddleware(append([]mcp.Middleware{notePassed}, middleware...)...)
-	tools := map[string]mcp.ToolHandler{
-		bashName:          addTool(server, bashTool(), s.bash),
-		processOutputName: addTool(server, processOutputTool(), s.processOutput),
-		processInputName:  addTool(server, processInputTool(), s.processInput),
-		processSignalName: addTool(server, processSignalTool(), s.processSignal),
-		processListName:   addTool(server, processListTool(), s.processList),
-		exportName:        addTool(server, exportTool(), s.export),
-	}
+	server.AddReceivingMiddleware(s.recoverPanic, follow, s.record, gate)
+	addTool(server, bashTool(), s.bash)
+	addTool(server, processOutputTool(), s.processOutput)
+	addTool(server, processInputTool(), s.processInput)
+	addTool(server, processSignalTool(), s.processSignal)
+	addTool(server, processListTool(), s.processList)
+	addTool(server, exportTool(), s.export)
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name:        "artifact",
 		Title:       "Exported file or log",
 		Description: "A file that export_artifact took out of a session's workspace, or the log of a command whose output was cut. At most 8 MiB per read: offset and length, in bytes, give a part.",
 		URITemplate: artifact.URITemplate,
 	}, s.readArtifact)
-	sdk := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless:                    true,
 		PropagateRequestCancellation: true,
 		MaxRequestBodyBytes:          s.MaxBody,
@@ -101,7 +96,6 @@ func (s *Server) Handler() http.Handler {
 		DisableLocalhostProtection: true,
 		Logger:                     slog.New(slog.DiscardHandler),
 	})
-	return newDirect(sdk, self, tools, middleware...)
 }
 
 // private keeps one caller's file out of everybody's cache.

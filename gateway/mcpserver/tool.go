@@ -25,7 +25,7 @@ const invalidArguments = "invalid arguments: "
 // before handle sees them. The SDK's own generic helper does that too, and also
 // decodes, validates and encodes each result again, which for megabytes of
 // output costs more than the command.
-func addTool[In any](server *mcp.Server, tool *mcp.Tool, handle func(context.Context, *mcp.CallToolRequest, In) (*mcp.CallToolResult, error)) mcp.ToolHandler {
+func addTool[In any](server *mcp.Server, tool *mcp.Tool, handle func(context.Context, *mcp.CallToolRequest, In) (*mcp.CallToolResult, error)) {
 	schema := tool.InputSchema.(*jsonschema.Schema)
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
@@ -37,7 +37,7 @@ func addTool[In any](server *mcp.Server, tool *mcp.Tool, handle func(context.Con
 		panic(fmt.Sprintf("input schema of tool %s: %v", tool.Name, err))
 	}
 	tool.InputSchema = encoded
-	handler := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	server.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in In
 		if err := arguments(resolved, req.Params.Arguments, &in); err != nil {
 			return failure(invalidArguments + err.Error()), nil
@@ -47,9 +47,7 @@ func addTool[In any](server *mcp.Server, tool *mcp.Tool, handle func(context.Con
 			return failure(err.Error()), nil
 		}
 		return result, nil
-	}
-	server.AddTool(tool, handler)
-	return handler
+	})
 }
 
 // arguments validates raw and decodes it into in.
