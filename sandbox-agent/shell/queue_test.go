@@ -55,16 +55,3 @@ func TestQueueIsFirstInFirstOut(t *testing.T) {
 		}
 	})
 }
-
-func TestParseRecord(t *testing.T) {
-	for line, want := range map[string]record{"D0": {'D', 0}, "S123": {'S', 123}, "R9": {'R', 9}} {
-		if got, ok := parseRecord(line); !ok || got != want {
-			t.Errorf("%q: want %v, got %v, %v", line, want, got, ok)
-		}
-	}
-	for _, bad := range []string{"", "D", "D-1", "Dx", "X1", "D1 ", "D99999999999999999999999999999999"} {
-		if _, ok := parseRecord(bad); ok {
-			t.Errorf("want %q refused", bad)
-		}
-	}
-}

@@ -42,22 +42,28 @@ func (l *life) readRecords() {
 // status returns what a shell that has ended said of its last command, if it
 // came so far.
 func (l *life) status() (code int, ok bool) {
-	// A command may have filled the pipe.
+	// A command may have filled the pipe, or begun a line there.
 	if err := l.fence.SetWriteDeadline(time.Now().Add(settleTime)); err != nil {
 		return 0, false
 	}
-	if _, err := l.fence.Write([]byte("F0\n")); err != nil {
+	if _, err := l.fence.Write([]byte("\nF0\n")); err != nil {
 		return 0, false
 	}
-	for r := range l.records {
-		switch r.kind {
-		case 'D':
-			code, ok = r.value, true
-		case 'F':
+	timer := time.NewTimer(settleTime)
+	defer timer.Stop()
+	for {
+		select {
+		case r := <-l.records:
+			switch r.kind {
+			case 'D':
+				code, ok = r.value, true
+			case 'F':
+				return code, ok
+			}
+		case <-timer.C: // what is left in the pipe hides the fence
 			return code, ok
 		}
 	}
-	return code, ok
 }
 
 // maxRecord is longer than any record.
