@@ -36,8 +36,8 @@ func fixture(t *testing.T) *Supervisor {
 	s := New(reaper)
 	t.Cleanup(func() {
 		s.Close()
-		if s.link != nil {
-			<-s.link.child.Exited()
+		if l := s.link.Load(); l != nil {
+			<-l.child.Exited()
 		}
 		reaper.Close()
 	})
@@ -167,7 +167,10 @@ func TestOrphansAreAdopted(t *testing.T) {
 	if err := unix.Kill(before, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	<-s.link.lost
+	<-s.link.Load().lost
+	if pid := s.PID(); pid != 0 {
+		t.Errorf("want no supervisor, got %d", pid)
+	}
 	q, _ := run(t, s, "exit 4")
 	if code := ended(t, q); code != 4 || s.PID() == before {
 		t.Errorf("want a new supervisor, got exit code %d of pid %d", code, s.PID())
@@ -273,10 +276,11 @@ func TestManyAtOnce(t *testing.T) {
 			t.Errorf("process %d: exit code %d", i, code)
 		}
 	}
-	s.link.mu.Lock()
-	defer s.link.mu.Unlock()
-	if len(s.link.processes)+len(s.link.pending) != 0 {
-		t.Errorf("left: %v, %v", s.link.processes, s.link.pending)
+	l := s.link.Load()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.processes)+len(l.pending) != 0 {
+		t.Errorf("left: %v, %v", l.processes, l.pending)
 	}
 }
 

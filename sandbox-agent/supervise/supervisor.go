@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,9 +29,7 @@ type Supervisor struct {
 	reaper *process.Reaper
 
 	mu   sync.Mutex // held while a process is started
-	link *link
-	pid  int // of link's, under pidMu: it is asked for while a process is started
-	pids sync.Mutex
+	link atomic.Pointer[link]
 }
 
 // New returns a Supervisor that starts nothing yet.
@@ -38,9 +37,10 @@ func New(r *process.Reaper) *Supervisor { return &Supervisor{reaper: r} }
 
 // PID is the supervisor's, or 0 when there is none.
 func (s *Supervisor) PID() int {
-	s.pids.Lock()
-	defer s.pids.Unlock()
-	return s.pid
+	if l := s.link.Load(); l != nil && l.alive() {
+		return l.child.PID
+	}
+	return 0
 }
 
 // Start starts a program in dir with files as its descriptors from 0 up, in a
@@ -74,34 +74,32 @@ func (s *Supervisor) Start(p Program, dir *os.File, files []*os.File) (*Process,
 func (s *Supervisor) try(fds []int) (*Process, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
-	if err := s.ready(ctx); err != nil {
+	l, err := s.ready(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return s.link.start(ctx, fds)
+	return l.start(ctx, fds)
 }
 
 // ready starts a supervisor unless there is one.
-func (s *Supervisor) ready(ctx context.Context) error {
-	if s.link != nil && s.link.alive() {
-		return nil
+func (s *Supervisor) ready(ctx context.Context) (*link, error) {
+	if l := s.link.Load(); l != nil && l.alive() {
+		return l, nil
 	}
 	l, err := begin(ctx, s.reaper)
 	if err != nil {
-		return fmt.Errorf("start the supervisor of background processes: %w", err)
+		return nil, fmt.Errorf("start the supervisor of background processes: %w", err)
 	}
-	s.link = l
-	s.pids.Lock()
-	defer s.pids.Unlock()
-	s.pid = l.child.PID
-	return nil
+	s.link.Store(l)
+	return l, nil
 }
 
 // Close lets the supervisor end. What it started falls to the agent.
 func (s *Supervisor) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.link != nil {
-		s.link.conn.Close()
+	if l := s.link.Load(); l != nil {
+		l.conn.Close()
 	}
 }
 
