@@ -33,7 +33,7 @@ func processOutputTool() *mcp.Tool {
 	return &mcp.Tool{
 		Name:        processOutputName,
 		Title:       "Read a background process's output",
-		Description: "Read what a background process wrote, stdout and stderr together, from an offset on. To follow it, repeat with offset set to next_offset and with wait, until running is false and output is empty. The newest 4 MiB are kept.",
+		Description: "Read what a background process wrote, stdout and stderr together, from an offset on. To follow it, repeat with offset set to next_offset and with wait, until running is false and output is empty. The newest 4 MiB are kept: a command that writes more and needs it all is best sent to a file.",
 		Annotations: &mcp.ToolAnnotations{Title: "Read a background process's output", ReadOnlyHint: true, DestructiveHint: ptr(false), OpenWorldHint: ptr(false)},
 		InputSchema: &jsonschema.Schema{
 			Type: "object",
