@@ -22,6 +22,7 @@ type generator struct {
 	grammar   map[string]rule
 	depth     int
 	loops     int // around what is being written
+	captures  int // command substitutions around it
 	functions int // how many may be called: a function calls earlier ones only
 	counters  int
 }
@@ -80,6 +81,8 @@ func init() {
 	specials = map[string]func(g *generator) string{
 		"list":     list,
 		"loop":     loop,
+		"captured": captured,
+		"document": document,
 		"function": function,
 		"call":     call,
 		"control":  control,
@@ -104,6 +107,23 @@ func loop(g *generator) string {
 	g.loops++
 	defer func() { g.loops-- }()
 	return list(g)
+}
+
+// captured is a list within a command substitution.
+func captured(g *generator) string {
+	g.captures++
+	defer func() { g.captures-- }()
+	return list(g)
+}
+
+// document is a command with a here-document, but not in a command substitution:
+// bash 5.2 forgets the first semicolon after it there, and what it then makes of
+// the rest is an error like those of the rule error.
+func document(g *generator) string {
+	if g.captures > 0 {
+		return g.write("output")
+	}
+	return g.write("heredoc")
 }
 
 // control leaves a loop, where there is one.

@@ -29,7 +29,7 @@ var words = map[string]rule{
 	}},
 	"word": {
 		flat: []string{"‹literal›", "‹literal›", "‹literal›‹literal›", "‹quoted›", "‹quoted›", "‹unquoted›"},
-		deep: []string{`"$( ‹pipeline› )"`, "$( ‹pipeline› )", "\"`echo bq ${‹scalar›}; (exit ‹status›)`\"", "\"$(\n‹list›\n)\""},
+		deep: []string{`"$( ‹pipeline› )"`, "$( ‹pipeline› )", "\"`echo bq ${‹scalar›}; (exit ‹status›)`\"", "\"$(\n‹captured›\n)\""},
 	},
 	"quoted": {flat: []string{
 		`"$‹scalar›"`, `"<‹expansion›>"`, `"‹expansion› ‹expansion›"`, `"${‹array›[@]}"`, `"${‹array›[*]}"`, `"$@"`, `"$*"`, `"a${‹array›[@]}b"`,
