@@ -128,14 +128,14 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 		in = fmt.Sprintf("/proc/self/fd/%d", fdStdin)
 	}
 	l.out.begin(c, b.config.Leftovers)
-	began, tick := time.Now(), process.Now()
-	b.tick = tick
+	began := time.Now()
+	b.tick = process.Now()
 	if err := l.send(words(in, b.status, hint, c)); err != nil {
 		// Nothing was read. The next command finds a shell that can be reached.
 		b.lost("a command took the descriptor away by which it is told of commands")
 		return Result{}, fmt.Errorf("hand the command to the shell: %w", err)
 	}
-	result, leftover, ended := b.await(ctx, l, c, tick)
+	result, leftover, ended := b.await(ctx, l, c)
 	b.config.exposure.idle(l.main.PID, l.spare.PID)
 	l.out.seal(&result)
 	l.out = nil
@@ -175,7 +175,7 @@ const pumpDelay = time.Millisecond
 // await waits for the end of the running command, however it comes. It returns
 // whether the command took its shell with it, and a record that already
 // belongs to what comes next.
-func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Result, leftover *record, ended bool) {
+func (b *bash) await(ctx context.Context, l *life, c Command) (r Result, leftover *record, ended bool) {
 	quick := min(pumpDelay, c.Timeout)
 	timer := time.NewTimer(quick)
 	defer timer.Stop()
@@ -205,40 +205,39 @@ func (b *bash) await(ctx context.Context, l *life, c Command, tick uint64) (r Re
 				l.out.pump()
 				timer.Reset(c.Timeout - quick)
 				stuck = time.After(stuckTime)
-				b.config.exposure.runs(b.scope(l, tick))
+				b.config.exposure.runs(b.scope(l))
 				continue
 			}
 			r.ExitCode, r.TimedOut = killed, true
-			b.kill(l, tick)
+			b.kill(l)
 			return r, nil, true
 		case <-stuck:
-			b.note(b.config.makeRoom(b.scope(l, tick)))
+			b.note(b.config.makeRoom(b.scope(l)))
 		case <-ctx.Done():
 			r.ExitCode = killed
-			b.kill(l, tick)
+			b.kill(l)
 			return r, nil, true
 		}
 	}
 }
 
 // scope is the running command's processes.
-func (b *bash) scope(l *life, tick uint64) process.Scope {
-	return process.Scope{Agent: os.Getpid(), Shell: l.main.PID, Spare: l.spare.PID, Start: tick, Mark: l.mark}
+func (b *bash) scope(l *life) process.Scope {
+	return process.Scope{Agent: os.Getpid(), Shell: l.main.PID, Spare: l.spare.PID, Start: b.tick, Mark: l.mark}
 }
 
 // kill ends the command's processes and its shell.
-func (b *bash) kill(l *life, tick uint64) {
+func (b *bash) kill(l *life) {
 	// A spare that is stopped when its parent ends is hung up by the kernel. If this
 	// fails, so does what follows.
 	_ = l.spare.Signal(unix.SIGCONT)
-	ctx, cancel := context.WithTimeout(context.Background(), killTime)
-	defer cancel()
-	if err := b.scope(l, tick).Kill(ctx); err != nil {
-		b.note(fmt.Sprintf("Processes of the command may still run: %v.", err))
+	if err := kill(b.scope(l)); err != nil {
+		b.note(mayRun(err))
+		return
 	}
 	select {
 	case <-l.main.Exited():
-	case <-ctx.Done():
+	case <-time.After(settleTime): // it fell to someone else
 	}
 }
 

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -64,10 +65,17 @@ func (c Config) makeRoom(command process.Scope) (notice string) {
 // clearScope kills a scope and says so.
 func clearScope(scope process.Scope) (notice string) {
 	const cleared = "The limit of processes was reached: what commands had left running was killed."
-	ctx, cancel := context.WithTimeout(context.Background(), killTime)
-	defer cancel()
-	if err := scope.Kill(ctx); err != nil {
-		return cleared + " Some of it may still run: " + err.Error() + "."
+	if err := kill(scope); err != nil {
+		return cleared + " " + mayRun(err)
 	}
 	return cleared
 }
+
+func kill(scope process.Scope) error {
+	ctx, cancel := context.WithTimeout(context.Background(), killTime)
+	defer cancel()
+	return scope.Kill(ctx)
+}
+
+// mayRun says what came of a kill that failed.
+func mayRun(err error) string { return fmt.Sprintf("Some processes may still run: %v.", err) }

@@ -52,9 +52,10 @@ func (s *sh) run(ctx context.Context, c Command) (Result, error) {
 		return Result{}, err
 	}
 	began, tick := time.Now(), process.Now()
-	defer p.close()
-	s.config.exposure.runs(scope(p.child, tick))
-	s.await(ctx, c, p, scope(p.child, tick), &r)
+	defer p.saved.Close()
+	command := process.Scope{Agent: os.Getpid(), Shell: p.child.PID, Start: tick, Mark: p.child.PID}
+	s.config.exposure.runs(command)
+	s.await(ctx, c, p, command, &r)
 	r.Duration = time.Since(began)
 	p.out.seal(&r)
 	p.out.settle()
@@ -80,22 +81,11 @@ func (s *sh) await(ctx context.Context, c Command, p *shProcess, command process
 		case <-ctx.Done():
 		}
 		r.ExitCode = killed
-		r.Notice = join(r.Notice, killAll(command))
+		if err := kill(command); err != nil {
+			r.Notice = join(r.Notice, mayRun(err))
+		}
 		return
 	}
-}
-
-func scope(child *process.Child, tick uint64) process.Scope {
-	return process.Scope{Agent: os.Getpid(), Shell: child.PID, Start: tick, Mark: child.PID}
-}
-
-func killAll(command process.Scope) (notice string) {
-	ctx, cancel := context.WithTimeout(context.Background(), killTime)
-	defer cancel()
-	if err := command.Kill(ctx); err != nil {
-		return fmt.Sprintf("Processes of the command may still run: %v.", err)
-	}
-	return ""
 }
 
 // shProcess is one running command.
@@ -104,8 +94,6 @@ type shProcess struct {
 	out   *streams
 	saved *os.File
 }
-
-func (p *shProcess) close() { p.saved.Close() }
 
 func (s *sh) start(c Command) (*shProcess, error) {
 	command, err1 := memory("command", prelude(c)+c.Text)
