@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"github.com/berth-dev/berth/test/localagent"
 )
 
 var (
@@ -26,6 +28,9 @@ func TestSessionIsAPlainBash(t *testing.T) {
 // check runs the scripts of so many seeds.
 func (r Runner) check(t *testing.T, first uint64, scripts int, generate func(seed uint64) Script) {
 	t.Helper()
+	if _, err := localagent.Program(); err != nil {
+		t.Fatal(err)
+	}
 	seeds := make(chan uint64)
 	var running sync.WaitGroup
 	for range atATime {
