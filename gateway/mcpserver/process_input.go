@@ -46,7 +46,7 @@ func processInputTool() *mcp.Tool {
 		OutputSchema: &jsonschema.Schema{
 			Type: "object",
 			Properties: map[string]*jsonschema.Schema{
-				"written": {Type: "integer", Description: "How many bytes of input were taken: fewer than all if the process doesn't read."},
+				"written": {Type: "integer", Description: "How many bytes of input were taken: fewer than all if the process doesn't read for 5 s, and then eof wasn't passed on either."},
 				"notice":  noticeSchema(),
 			},
 			PropertyOrder:        []string{"written", "notice"},
