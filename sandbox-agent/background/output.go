@@ -15,6 +15,9 @@ type Query struct {
 	Limit  int   // bytes, at least 1
 	// Wait is for how long to wait for output beyond Offset, or the end.
 	Wait time.Duration
+	// Room is called once there is output, before it is read. Its error is Output's.
+	// It may be nil.
+	Room func(ctx context.Context) error
 }
 
 // Output returns a part of what a process wrote.
@@ -31,6 +34,14 @@ func (r *Registry) Output(ctx context.Context, id string, q Query) (wire.Process
 		e.mu.Lock()
 		if q.Offset < 0 {
 			q.Offset = max(e.ring.start(), e.ring.end+q.Offset)
+		}
+		if room := q.Room; room != nil && e.ring.end > q.Offset {
+			e.mu.Unlock()
+			if err := room(ctx); err != nil {
+				return wire.ProcessOutput{}, err
+			}
+			q.Room = nil
+			continue
 		}
 		o, err := e.read(q, exact)
 		changed := e.wait()

@@ -42,11 +42,18 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, _ string) *Refusal
 	defer logs.Finish()
 	c := command(req, limits)
 	c.Logs = logs
+	var room *share
+	defer func() { room.release() }()
+	c.Turn = func(ctx context.Context) (err error) {
+		room, err = s.unread.take(ctx, costOf(2*int64(c.OutputBytes)))
+		return err
+	}
 	if !wantsFrames(r) {
 		result, refusal := s.run(r.Context(), req.ID, c)
 		if refusal != nil {
 			return refusal
 		}
+		room.keep(costOf(kept(&result, c.OutputBytes)))
 		writeJSON(w, http.StatusOK, encode(&result, logs))
 		return nil
 	}
@@ -56,9 +63,16 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, _ string) *Refusal
 	if refusal != nil {
 		return f.refuse(refusal)
 	}
+	room.keep(costOf(kept(&result, c.OutputBytes)))
 	result.Deliver()
 	f.end(wire.FrameResult, encode(&result, logs))
 	return nil
+}
+
+// kept is how many bytes of output a result has, of which it keeps so many of
+// each stream.
+func kept(r *shell.Result, ofEach int) int64 {
+	return min(r.Stdout.Total, int64(ofEach)) + min(r.Stderr.Total, int64(ofEach))
 }
 
 // run runs a command to its end. Its answer is given afterwards, so that neither

@@ -102,6 +102,12 @@ func (s *Server) processOutput(w http.ResponseWriter, r *http.Request, id string
 	if !ok {
 		return badRequest("query: want offset (a number), limit (a number from 0 up) and wait (seconds from 0 up), each at most once")
 	}
+	var room *share
+	defer func() { room.release() }()
+	query.Room = func(ctx context.Context) (err error) {
+		room, err = s.unread.take(ctx, costOf(int64(query.Limit)))
+		return err
+	}
 	o, err := s.processes.Output(r.Context(), id, query)
 	if err != nil {
 		return refusalOf(err)

@@ -36,13 +36,14 @@ type Server struct {
 	session   session
 	commands  commands
 	activity  activity
+	unread    *unread
 	processes Processes // nil: none
 	routes    []route
 }
 
 // New returns a server without a session.
 func New(sh Shell, artifacts *artifact.Store, gate Gate, log *slog.Logger) *Server {
-	s := &Server{shell: sh, artifacts: artifacts, gate: gate, log: log, activity: activity{now: time.Now, since: time.Now()}}
+	s := &Server{shell: sh, artifacts: artifacts, gate: gate, log: log, unread: newUnread(), activity: activity{now: time.Now, since: time.Now()}}
 	s.routes = []route{
 		{path: wire.HealthPath, open: true, methods: methods{http.MethodGet: s.health}},
 		{path: wire.SessionPath, unbound: true, methods: methods{http.MethodPut: s.bind}},

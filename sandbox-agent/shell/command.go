@@ -21,6 +21,9 @@ type Command struct {
 	OutputBytes int
 	// Logs makes the logs of streams that are longer. Nil makes none.
 	Logs *execlog.Command
+	// Turn is called when nothing is left to wait for but it, before the command
+	// begins. Its error is Run's, and nothing ran. It may be nil.
+	Turn func(ctx context.Context) error
 	// Follower is handed the output as it is read. It may be nil.
 	Follower Follower
 }

@@ -127,6 +127,11 @@ func (s *Shell) Run(ctx context.Context, c Command) (r Result, err error) {
 	if s.closed {
 		return Result{}, ErrClosed
 	}
+	if c.Turn != nil {
+		if err := c.Turn(ctx); err != nil {
+			return Result{}, err
+		}
+	}
 	s.used = true
 	kills := s.config.kills()
 	defer func() {
