@@ -97,8 +97,9 @@ test-e2e: images test/clients/node_modules ## Real pods on a real cluster, start
 	$(if $(filter local,$(CLUSTER)),go -C hack/cluster test -count=1 -timeout=40m -tags=e2e ./e2e)
 
 .PHONY: soak
-soak: ## 10,000 mixed commands, and commands that write 10 GB, on one agent each: nothing grows.
+soak: ## 10,000 mixed commands, and commands that write 10 GB, on one agent each: nothing grows. 10,000 new random scripts.
 	go test -count=1 -timeout=90m -v ./test/soak -commands=10000 -gigabytes=10
+	go test -count=1 -timeout=90m -v ./test/differential -seed=0 -scripts=10000 -sh-scripts=200
 
 .PHONY: bench
 bench: images profiles ## Measure against the goals; writes docs/performance.md and bench.json.

@@ -37,14 +37,16 @@ var volatileSh = regexp.MustCompile(`(?m)^(OLDPWD|_|__ref)=.*\n`)
 var own = regexp.MustCompile(`(?m)^declare -\S+ __berth\w*(=.*)?\n`)
 
 // numbers are line numbers in what bash says of an error: the reference counts
-// from the beginning of its script, a session from that of the call. A process
+// from the beginning of its script, a session from that of the call. A script may
+// have split the words of it. A process
 // that a signal ended is named by its pid, and so is the rest of its pipeline.
-var numbers = regexp.MustCompile(`(line )\d+:( +\d+ )?|(?m)^ +\d+ (Done|Killed|Terminated|Exit)`)
+var numbers = regexp.MustCompile(`(line\s)\d+:?( +\d+ )?|(?m)^ +\d+ (Done|Killed|Terminated|Exit)`)
 
 // normal takes out of a stream what must differ.
 func normal(stream, dir string) string {
 	stream = replaceInvalid(stream)
-	return numbers.ReplaceAllString(regexp.MustCompile("(?i)"+regexp.QuoteMeta(filepath.Dir(dir))).ReplaceAllString(stream, "/TOP"), "$1#:$3")
+	top := regexp.MustCompile("(?i)" + regexp.QuoteMeta(filepath.Dir(dir)))
+	return numbers.ReplaceAllString(top.ReplaceAllString(stream, "/TOP"), "$1#$3")
 }
 
 // replaceInvalid does to each byte that is not UTF-8 what an answer does.
