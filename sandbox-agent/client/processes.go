@@ -1,7 +1,9 @@
 package client
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -99,11 +101,37 @@ func (c *Client) Processes(ctx context.Context, pod Pod) (*ProcessList, error) {
 	if err != nil {
 		return nil, err
 	}
-	var l ProcessList
-	if err := decode(resp, maxProcessList, &l); err != nil {
+	var answer struct {
+		Processes fewProcesses `json:"processes"`
+	}
+	if err := decode(resp, maxProcessList, &answer); err != nil {
 		return nil, err
 	}
+	l := ProcessList{Processes: answer.Processes}
 	return &l, checkProcessList(&l)
+}
+
+// fewProcesses is read no further than one more than there may be: from each
+// three bytes of a list of empty ones would come over a hundred.
+type fewProcesses []Process
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *fewProcesses) UnmarshalJSON(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return errors.New("not a list")
+	}
+	for *f = nil; d.More(); {
+		if len(*f) == MaxProcesses {
+			return errors.New("too many processes")
+		}
+		var p Process
+		if err := d.Decode(&p); err != nil {
+			return err
+		}
+		*f = append(*f, p)
+	}
+	return nil
 }
 
 // Process returns one of them. It returns ErrNotFound when there is none.

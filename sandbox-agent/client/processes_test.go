@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -47,9 +48,25 @@ func TestImpossibleProcessesAreRefused(t *testing.T) {
 	if _, err := c.Processes(t.Context(), pod); !errors.Is(err, ErrBadAnswer) {
 		t.Errorf("too many: got %v", err)
 	}
+	c, pod = lying(t, Options{}, answer(http.StatusOK, `{"processes":null}`))
+	if _, err := c.Processes(t.Context(), pod); !errors.Is(err, ErrBadAnswer) {
+		t.Errorf("no list: got %v", err)
+	}
 	c, pod = lying(t, Options{}, answer(http.StatusOK, `{`+good+`,"output_end":4194304,"exit_code":255}`))
 	if p, err := c.Process(t.Context(), pod, "a"); err != nil || *p.ExitCode != 255 {
 		t.Errorf("a good one: got %+v, %v", p, err)
+	}
+}
+
+// TestEndlessProcessListIsNotRead: an answer of 1 MiB may not become 50 here.
+func TestEndlessProcessListIsNotRead(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]bool{MaxProcesses - 1: true, MaxProcesses: true, MaxProcesses + 1: false, 300_000: false} {
+		var l fewProcesses
+		err := json.Unmarshal([]byte("["+strings.Repeat("{},", n-1)+"{}]"), &l)
+		if (err == nil) != want || len(l) != min(n, MaxProcesses) {
+			t.Errorf("%d processes: %d were read, %v", n, len(l), err)
+		}
 	}
 }
 

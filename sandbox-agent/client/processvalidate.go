@@ -38,9 +38,6 @@ func checkExit(running bool, code *int) error {
 }
 
 func checkProcessList(l *ProcessList) error {
-	if len(l.Processes) > wire.MaxProcesses {
-		return badAnswer("%d processes", len(l.Processes))
-	}
 	for i := range l.Processes {
 		if err := checkProcess(&l.Processes[i]); err != nil {
 			return err
