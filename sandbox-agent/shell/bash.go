@@ -192,8 +192,8 @@ func (b *bash) await(ctx context.Context, l *life, c Command) (r Result, leftove
 				return r, &rec, false
 			}
 		case <-l.main.Exited():
-			if code, ok := l.status(); ok { // it failed afterwards: see settle
-				r.ExitCode = code & 0xff
+			if status, ok := l.rest(); ok { // it failed afterwards: see settle
+				r.ExitCode = status & 0xff
 				return r, nil, false
 			}
 			r.ExitCode = l.main.ExitCode()

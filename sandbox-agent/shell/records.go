@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/berth-dev/berth/sandbox-agent/process"
 )
 
 // record is one line of what a shell tells.
@@ -39,9 +41,9 @@ func (l *life) readRecords() {
 	}
 }
 
-// status returns what a shell that has ended said of its last command, if it
-// came so far.
-func (l *life) status() (code int, ok bool) {
+// rest takes what a shell that has ended said and nobody has read: the status of
+// its last command, if it came so far, and which spare it forked then.
+func (l *life) rest() (status int, ok bool) {
 	// A command may have filled the pipe, or begun a line there.
 	if err := l.fence.SetWriteDeadline(time.Now().Add(settleTime)); err != nil {
 		return 0, false
@@ -56,12 +58,16 @@ func (l *life) status() (code int, ok bool) {
 		case r := <-l.records:
 			switch r.kind {
 			case 'D':
-				code, ok = r.value, true
+				status, ok = r.value, true
+			case 'S':
+				if spare, err := process.NewPin(r.value); err == nil {
+					l.keepOne(spare)
+				}
 			case 'F':
-				return code, ok
+				return status, ok
 			}
 		case <-timer.C: // what is left in the pipe hides the fence
-			return code, ok
+			return status, ok
 		}
 	}
 }

@@ -1,8 +1,12 @@
 package shell
 
 import (
+	"fmt"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/process"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -38,5 +42,40 @@ func TestWhatACommandWritesAmongRecords(t *testing.T) {
 		if got := s.run("echo $n"); got != "kept\n" {
 			t.Errorf("after %s: got %q", command, got)
 		}
+	}
+}
+
+// A shell may end between S and R. The spare of that S must not wait beside the
+// one that goes on: they read the same pipe.
+func TestOneSpareIsLeftByAShellThatEnds(t *testing.T) {
+	s := newSession(t, wire.ShellBash)
+	s.run("n=kept")
+	l := s.life()
+	child, err := spawn(s.reaper, "/bin/sleep", []string{"sleep", "1000"}, "/", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := process.NewPin(child.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Release()
+	if _, err := fmt.Fprintf(l.fence, "S%d\n", second.PID); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(l.main.PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-l.main.Exited()
+	b := s.interp.(*bash)
+	l.dropPipes()
+	if !b.takeOver(l) {
+		t.Fatal("the spare does not go on")
+	}
+	if !second.Ended(0) {
+		t.Error("want the second spare ended before the first goes on")
+	}
+	if b.settle(nil); s.run("echo $n") != "kept\n" {
+		t.Error("want the state kept")
 	}
 }

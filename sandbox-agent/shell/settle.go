@@ -70,10 +70,31 @@ func (b *bash) settle(pending *record) {
 
 var errNotReady = errors.New("the shell ended, or got stuck, before it was ready for the next command")
 
-// prepare waits for the records S and R, and opens the pipes.
+// prepare waits until l is ready for a command, and opens the pipes.
 func (b *bash) prepare(l *life, pending *record) error {
-	var next process.Pin
-	forked := false
+	next, err := b.round(l, pending)
+	if err == nil {
+		err = l.open()
+	}
+	switch {
+	case err != nil && next != nil:
+		l.keepOne(*next)
+		fallthrough
+	case err != nil:
+		return err
+	case next != nil:
+		l.retire(l.spare)
+		l.spare, l.mark = *next, next.PID
+	default:
+		l.mark = process.LastPID() // the spare is older than what the call left
+	}
+	b.config.exposure.idle(l.main.PID, l.spare.PID)
+	return nil
+}
+
+// round waits for the records S and R, or N. It returns the spare that was
+// forked, nil for the one from before.
+func (b *bash) round(l *life, pending *record) (next *process.Pin, err error) {
 	timer := time.NewTimer(settleTime)
 	defer timer.Stop()
 	stuck := time.NewTicker(stuckTime)
@@ -84,55 +105,43 @@ func (b *bash) prepare(l *life, pending *record) error {
 		if pending != nil {
 			rec, pending = *pending, nil
 		} else {
-			var ok bool
 			select {
-			case rec, ok = <-l.records:
+			case rec = <-l.records:
 			case <-l.main.Exited():
+				return next, errNotReady
 			case <-timer.C:
+				return next, errNotReady
 			case <-stuck.C:
-				if !forked && room.make() {
+				if next == nil && room.make() {
 					timer.Reset(settleTime)
 				}
-				continue
-			}
-			if !ok {
-				b.keepOne(l, next)
-				return errNotReady
 			}
 		}
 		switch {
 		case rec.kind == 'S':
-			if next.PID != 0 {
-				l.retire(next) // of a fork that was killed, and made again
+			if next != nil {
+				l.retire(*next) // of a fork that was killed, and made again
 			}
-			next, _ = process.NewPin(rec.value) // the zero value, for one that is gone
-			forked = true
-		case rec.kind == 'R' && rec.value == l.main.PID && forked:
-			if err := l.open(); err != nil {
-				b.keepOne(l, next)
-				return err
-			}
-			l.retire(l.spare)
-			l.spare, l.mark = next, next.PID
-			b.config.exposure.idle(l.main.PID, l.spare.PID)
-			return nil
-		case rec.kind == 'N' && rec.value == l.main.PID && !forked:
-			l.mark = process.LastPID() // the spare is older than what the call left
-			b.config.exposure.idle(l.main.PID, l.spare.PID)
-			return l.open()
+			pin, _ := process.NewPin(rec.value) // the zero value, for one that is gone
+			next = &pin
+		case rec.value != l.main.PID: // of a shell before
+		case rec.kind == 'R' && next != nil, rec.kind == 'N' && next == nil:
+			return next, nil
 		}
 	}
 }
 
-// keepOne decides between two spares when the shell failed after a command:
-// the one from before that command, since what broke the shell is in the other
-// too.
-func (b *bash) keepOne(l *life, next process.Pin) {
-	if l.spare.PID == 0 {
+// keepOne decides between two spares when the shell failed after a command: the
+// one from before that command, since what broke the shell is in the other too.
+func (l *life) keepOne(next process.Pin) {
+	switch l.spare.PID {
+	case 0:
 		l.spare = next
-		return
+	case next.PID: // told twice
+		next.Release()
+	default:
+		l.retire(next)
 	}
-	l.retire(next)
 }
 
 // fallBack replaces a shell that failed between two commands by its spare.
@@ -157,6 +166,7 @@ func (b *bash) endShell(l *life) error {
 // takeOver lets the spare go on in the place of a shell that has ended.
 func (b *bash) takeOver(l *life) bool {
 	const patience = time.Second
+	l.rest() // one more spare may have been forked
 	if l.spare.PID == 0 || l.spare.Ended(0) || !l.alone(patience) {
 		return false
 	}
