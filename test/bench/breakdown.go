@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,8 +22,6 @@ const breakdownRounds = 20
 type breakdown struct {
 	whole time.Duration
 	parts []part
-	// stock is a call of a tool that does nothing on a stock SDK server.
-	stock time.Duration
 	// used is processor time per call.
 	used []part
 	// profiles are shares of processor time by what it was used for, in percent.
@@ -70,9 +67,9 @@ func whereTimeGoes(ctx context.Context, b *bench) (_ *breakdown, err error) {
 	p50 := func(c *contender) time.Duration { return c.percentile(50) }
 	return &breakdown{
 		whole: p50(l.gateway),
-		stock: p50(l.stock),
 		parts: []part{
-			{"client and gateway", "what `bash true` takes beyond the agent's `true`", p50(l.gateway) - p50(l.agent)},
+			{"MCP client and server", "a tool that does nothing, on a stock SDK server", p50(l.stock)},
+			{"gateway", "what `bash true` takes beyond that and the agent's `true`", p50(l.gateway) - p50(l.stock) - p50(l.agent)},
 			{"HTTP to the agent and back", "`GET /v1/health`, without a token", p50(l.health)},
 			{"agent", "what `true` takes beyond that and the shell: signature, queue, JSON", p50(l.agent) - p50(l.health) - p50(l.shell)},
 			{"shell", "`true` in the agent's shell package alone, in a process of its own", p50(l.shell)},
@@ -88,28 +85,44 @@ type levels struct {
 }
 
 func (b *bench) levels(ctx context.Context) (_ *levels, stop func() error, err error) {
+	var stops []func() error
+	stop = func() (err error) {
+		for _, end := range slices.Backward(stops) {
+			err = errors.Join(err, end())
+		}
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, stop())
+		}
+	}()
 	const id = "parts"
 	pod, agent, err := b.agentOf(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
+	stops = append(stops, func() error { agent.Close(); return nil })
 	s, err := b.connect(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
+	stops = append(stops, s.Close)
 	address, stopStock, err := startStock(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	stop = stopStock
+	stops = append(stops, stopStock)
 	n, err := session.Connect(ctx, session.Target{Address: address})
 	if err != nil {
-		return nil, nil, errors.Join(err, stop())
+		return nil, nil, err
 	}
+	stops = append(stops, n.Close)
 	shell, stopShell, err := startShell(ctx)
 	if err != nil {
-		return nil, nil, errors.Join(err, stop())
+		return nil, nil, err
 	}
+	stops = append(stops, stopShell)
 	call := func(do func() error) *contender { return &contender{perRound: 100, do: timed(do)} }
 	return &levels{
 		session: s,
@@ -121,7 +134,7 @@ func (b *bench) levels(ctx context.Context) (_ *levels, stop func() error, err e
 		agent:  call(func() error { return agentTrue(ctx, agent, pod) }),
 		health: call(func() error { return health(ctx, agent, pod) }),
 		shell:  &contender{perRound: 100, do: shell},
-	}, func() error { agent.Close(); return errors.Join(stopStock(), stopShell()) }, nil
+	}, stop, nil
 }
 
 func health(ctx context.Context, agent *client.Client, pod client.Pod) error {
@@ -132,35 +145,21 @@ func health(ctx context.Context, agent *client.Client, pod client.Pod) error {
 // startShell starts this program as one that runs commands in the agent's shell
 // package alone. next runs one and tells how long it took there.
 func startShell(ctx context.Context) (next func() (time.Duration, error), stop func() error, err error) {
-	self, err := os.Executable()
+	stdin, stdout, stop, err := startSelf(ctx, shellArgument)
 	if err != nil {
 		return nil, nil, err
 	}
-	command := exec.CommandContext(ctx, self, shellArgument)
-	command.Stderr = os.Stderr
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := command.Start(); err != nil {
-		return nil, nil, err
-	}
-	lines := bufio.NewReader(stdout)
 	next = func() (time.Duration, error) {
 		if _, err := fmt.Fprintln(stdin); err != nil {
 			return 0, err
 		}
-		line, err := lines.ReadString('\n')
+		line, err := stdout.ReadString('\n')
 		if err != nil {
 			return 0, fmt.Errorf("the shell ended: %w", err)
 		}
-		return time.ParseDuration(line[:len(line)-1])
+		return time.ParseDuration(strings.TrimSpace(line))
 	}
-	return next, func() error { return errors.Join(stdin.Close(), command.Wait()) }, nil
+	return next, stop, nil
 }
 
 // processorTime measures what each process uses for a call.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/client"
@@ -92,16 +90,11 @@ func receivePlain(ctx context.Context) (took time.Duration, err error) {
 		return 0, err
 	}
 	defer listener.Close()
-	self, err := os.Executable()
+	_, _, stop, err := startSelf(ctx, plainArgument, listener.Addr().String())
 	if err != nil {
 		return 0, err
 	}
-	sender := exec.CommandContext(ctx, self, plainArgument, listener.Addr().String())
-	sender.Stderr = os.Stderr
-	if err := sender.Start(); err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, sender.Wait()) }()
+	defer func() { err = errors.Join(err, stop()) }()
 	conn, err := listener.Accept()
 	if err != nil {
 		return 0, err

@@ -76,7 +76,6 @@ func (b *breakdown) write(out *bytes.Buffer) {
 	for _, p := range b.parts {
 		fmt.Fprintf(out, "| %s | %s | %s |\n", p.name, milliseconds(p.time), p.how)
 	}
-	fmt.Fprintf(out, "\nFor comparison: a tool that does nothing, on a stock SDK server with the same client, %s.\n", milliseconds(b.stock))
 	out.WriteString("\nProcessor time of each process per call: ")
 	for i, p := range b.used {
 		if i > 0 {

@@ -55,27 +55,36 @@ func serveStock() error {
 
 // startStock starts the stock server. stop ends it.
 func startStock(ctx context.Context) (address string, stop func() error, err error) {
-	self, err := os.Executable()
+	_, lines, stop, err := startSelf(ctx, stockArgument)
 	if err != nil {
 		return "", nil, err
 	}
-	command := exec.CommandContext(ctx, self, stockArgument)
-	command.Stderr = os.Stderr
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		return "", nil, err
-	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		return "", nil, err
-	}
-	if err := command.Start(); err != nil {
-		return "", nil, err
-	}
-	stop = func() error { return errors.Join(stdin.Close(), command.Wait()) }
-	address, err = bufio.NewReader(stdout).ReadString('\n')
+	address, err = lines.ReadString('\n')
 	if err != nil {
 		return "", nil, errors.Join(fmt.Errorf("the stock server did not say its address: %w", err), stop())
 	}
 	return strings.TrimSpace(address), stop, nil
+}
+
+// startSelf starts this program in another role, which ends when stop closes its
+// standard input.
+func startSelf(ctx context.Context, arguments ...string) (stdin io.Writer, stdout *bufio.Reader, stop func() error, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	command := exec.CommandContext(ctx, self, arguments...)
+	command.Stderr = os.Stderr
+	in, err := command.StdinPipe()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, nil, nil, err
+	}
+	return in, bufio.NewReader(out), func() error { return errors.Join(in.Close(), command.Wait()) }, nil
 }
