@@ -18,7 +18,7 @@ type Options struct {
 	AllowLoopback bool
 	// DialTimeout bounds a connect; 0 is 5 s.
 	DialTimeout time.Duration
-	// Timeout bounds every request but Exec and ReadArtifact; 0 is 10 s.
+	// Timeout bounds every request but Exec, ReadArtifact and Upload; 0 is 10 s.
 	Timeout time.Duration
 	// QueueWait is how long a command may wait behind others; 0 is 10 min.
 	QueueWait time.Duration
@@ -31,6 +31,9 @@ type Options struct {
 	Admit func(ctx context.Context, size int64) error
 	// ReadTimeout bounds ReadArtifact, its body included; 0 is 10 min.
 	ReadTimeout time.Duration
+	// StallTimeout is how long the agent may take nothing of an upload, or leave
+	// it unanswered; 0 is 1 min.
+	StallTimeout time.Duration
 }
 
 // AdmitAbove is the size of a result from which Options.Admit is asked.
@@ -51,6 +54,7 @@ func New(signer *Signer, options Options) *Client {
 	setDefault(&options.QueueWait, 10*time.Minute)
 	setDefault(&options.Grace, 15*time.Second)
 	setDefault(&options.ReadTimeout, 10*time.Minute)
+	setDefault(&options.StallTimeout, time.Minute)
 	if options.Port == 0 {
 		options.Port = Port
 	}
@@ -91,6 +95,7 @@ func transport(o Options) *http.Transport {
 			return &countingConn{Conn: conn}, nil
 		},
 		DisableCompression:     true,
+		ExpectContinueTimeout:  o.Timeout,
 		MaxIdleConns:           1024,
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        30 * time.Second,

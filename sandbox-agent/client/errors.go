@@ -21,6 +21,10 @@ var ErrNoKey = errors.New("no private key")
 // gives: too long, malformed, or of impossible values.
 var ErrBadAnswer = errors.New("agent gave a bad answer")
 
+// ErrBody is matched by an error of an upload whose body could not be read to
+// its end. Nothing is left of it.
+var ErrBody = errors.New("the body could not be read")
+
 // What an agent refuses with. The request did not run.
 var (
 	ErrUnauthorized     = errors.New("agent refused the token")          // 401: another pod has this address
@@ -29,6 +33,9 @@ var (
 	ErrGone             = errors.New("agent no longer takes requests")   // 410
 	ErrNotFound         = errors.New("not found")                        // 404
 	ErrOutsideWorkspace = errors.New("path is outside the workspace")    // 403
+	ErrForbidden        = errors.New("not allowed in the sandbox")       // 403
+	ErrNameTaken        = errors.New("all names like it are taken")      // 409
+	ErrStalled          = errors.New("the upload stalled")               // 408
 	ErrNotRegular       = errors.New("not a regular file")               // 422
 	ErrNotRunning       = errors.New("the process has ended")            // 422
 	ErrInputClosed      = errors.New("the process takes no more input")  // 422
@@ -50,6 +57,9 @@ var errorOf = map[string]error{
 	wire.CodeQuiesced:         ErrGone,
 	wire.CodeNotFound:         ErrNotFound,
 	wire.CodeOutsideWorkspace: ErrOutsideWorkspace,
+	wire.CodeForbidden:        ErrForbidden,
+	wire.CodeNameTaken:        ErrNameTaken,
+	wire.CodeStalled:          ErrStalled,
 	wire.CodeNotRegular:       ErrNotRegular,
 	wire.CodeNotRunning:       ErrNotRunning,
 	wire.CodeInputClosed:      ErrInputClosed,

@@ -35,6 +35,11 @@ func (c *Client) do(ctx context.Context, pod Pod, method, path string, header ht
 	if err != nil {
 		return nil, notSent{err}
 	}
+	return c.send(pod, req)
+}
+
+// send sends a signed request.
+func (c *Client) send(pod Pod, req *http.Request) (*http.Response, error) {
 	var conn *countingConn
 	var before int64
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
@@ -42,7 +47,7 @@ func (c *Client) do(ctx context.Context, pod Pod, method, path string, header ht
 			conn, before = cc, cc.written.Load()
 		}
 	}}
-	resp, err := c.http.Do(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	resp, err := c.http.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err != nil {
 		err = fmt.Errorf("agent of pod %s/%s: %w", pod.Namespace, pod.UID, unwrapURL(err))
 		if conn == nil || conn.written.Load() == before {

@@ -26,6 +26,8 @@ type (
 	LogFile = wire.LogFile
 	// Artifact is an exported file.
 	Artifact = wire.Artifact
+	// File is what was uploaded.
+	File = wire.File
 	// Health is how an agent is.
 	Health = wire.Health
 )

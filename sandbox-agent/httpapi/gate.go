@@ -52,8 +52,13 @@ func (g Local) Admit(r *http.Request) *Refusal {
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return forbidden("requests from other sites are refused")
 	}
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.ContentLength != 0 && (err != nil || kind != contentJSON) {
-		return refuse(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMedia, "Content-Type must be "+contentJSON)
+	// A page elsewhere may send neither type unless it is allowed to first.
+	want := contentJSON
+	if r.URL.Path == wire.FilesPath {
+		want = wire.FileType
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.ContentLength != 0 && (err != nil || kind != want) {
+		return refuse(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMedia, "Content-Type must be "+want)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/background"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
+	"github.com/berth-dev/berth/sandbox-agent/upload"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -61,6 +62,16 @@ var answers = []struct {
 	{artifact.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyArtifacts},
 	{artifact.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace},
 	{artifact.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},
+
+	{upload.ErrName, http.StatusBadRequest, wire.CodeBadRequest},
+	{upload.ErrBody, http.StatusBadRequest, wire.CodeBadRequest},
+	{upload.ErrDirectory, http.StatusForbidden, wire.CodeOutsideWorkspace},
+	{upload.ErrForbidden, http.StatusForbidden, wire.CodeForbidden},
+	{upload.ErrStalled, http.StatusRequestTimeout, wire.CodeStalled},
+	{upload.ErrTaken, http.StatusConflict, wire.CodeNameTaken},
+	{upload.ErrTooLarge, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+	{upload.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace},
+	{upload.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},
 
 	{background.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyProcesses},
 	{background.ErrIDInUse, http.StatusBadRequest, wire.CodeIDInUse},

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/execlog"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
+	"github.com/berth-dev/berth/sandbox-agent/upload"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -38,6 +39,8 @@ type Server struct {
 	activity  activity
 	unread    *unread
 	processes Processes // nil: none
+	uploads   Uploads   // nil: none
+	stalls    upload.Clock
 	routes    []route
 }
 

@@ -23,6 +23,12 @@ func (s *session) isBound() bool {
 	return s.uid != ""
 }
 
+func (s *session) id() string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.uid
+}
+
 func (s *session) current() wire.Limits {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -94,7 +100,7 @@ func checkSession(to wire.Session) *Refusal {
 	}
 	l := to.Limits
 	switch {
-	case l.CommandTimeoutDefault < 0 || l.CommandTimeoutMax < 0 || l.OutputBytes < 0 || l.ArtifactBytes < 0 || l.LogBytes < 0:
+	case l.CommandTimeoutDefault < 0 || l.CommandTimeoutMax < 0 || l.OutputBytes < 0 || l.ArtifactBytes < 0 || l.LogBytes < 0 || l.UploadBytes < 0:
 		return badRequest("limits: a limit is negative")
 	case l.OutputBytes > wire.MaxOutputBytes:
 		return badRequest("limits.output_bytes: want at most 4 MiB")

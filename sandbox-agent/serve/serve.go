@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/sandbox-agent/initproc"
 	"github.com/berth-dev/berth/sandbox-agent/process"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
+	"github.com/berth-dev/berth/sandbox-agent/upload"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -102,6 +103,11 @@ func run(o Options, environ []string) (int, error) {
 	api := httpapi.New(sh, store, gate, log)
 	api.KeepProcesses(processes)
 	api.KeepLogs(logs)
+	uploads, err := upload.NewStore(o.Workspace, time.Now)
+	if err != nil {
+		return 0, err
+	}
+	api.KeepUploads(uploads, artifact.SystemClock{})
 	if o.InsecureNoAuth {
 		api.BindLocally()
 	}
@@ -122,12 +128,12 @@ func run(o Options, environ []string) (int, error) {
 	case <-term:
 	}
 	log.Info("Agent began to drain")
-	return 0, end(api, server, store, processes, sh)
+	return 0, end(api, server, store, uploads, processes, sh)
 }
 
 // end lets running commands finish and background processes end, then ends
 // everything else.
-func end(api *httpapi.Server, server *http.Server, store *artifact.Store, processes *background.Registry, sh *shell.Shell) error {
+func end(api *httpapi.Server, server *http.Server, store *artifact.Store, uploads *upload.Store, processes *background.Registry, sh *shell.Shell) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	var ending sync.WaitGroup
@@ -138,11 +144,11 @@ func end(api *httpapi.Server, server *http.Server, store *artifact.Store, proces
 	defer cancel()
 	err := server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close() // a reader that is too slow
+		err = server.Close() // a reader, or an upload, that is too slow
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), endTime)
 	defer cancel()
-	err = errors.Join(err, store.Close(), sh.Close(ctx))
+	err = errors.Join(err, store.Close(), uploads.Close(), sh.Close(ctx))
 	processes.Close()
 	return err
 }

@@ -1,7 +1,8 @@
 package wire
 
 // Codes of errors. The HTTP status that carries each stands beside it.
-// Everything but CodeInternal is answered before anything ran.
+// Everything but CodeInternal is answered before anything ran. An upload that is
+// refused leaves nothing, whatever came of it.
 const (
 	CodeBadRequest       = "bad_request"        // 400
 	CodeIDInUse          = "id_in_use"          // 400
@@ -11,6 +12,8 @@ const (
 	CodeNotFound         = "not_found"          // 404
 	CodeMethodNotAllowed = "method_not_allowed" // 405
 	CodeNotAcceptable    = "not_acceptable"     // 406
+	CodeStalled          = "stalled"            // 408: an upload said nothing for too long
+	CodeNameTaken        = "name_taken"         // 409: so are all names like it
 	CodeSessionRequired  = "session_required"   // 409: bind, then repeat
 	CodeSessionBound     = "session_bound"      // 409: bound to another Sandbox
 	CodeTooLarge         = "too_large"          // 413

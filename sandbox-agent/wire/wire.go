@@ -17,6 +17,7 @@ const (
 	ExecPath      = "/v1/exec"
 	HealthPath    = "/v1/health"
 	ArtifactsPath = "/v1/artifacts"
+	FilesPath     = "/v1/files"
 	ProcessesPath = "/v1/processes"
 	ActivityPath  = "/v1/activity"
 	QuiescePath   = "/v1/quiesce"
@@ -88,6 +89,8 @@ type Limits struct {
 	// LogBytes is the most that the logs of all commands take together on disk
 	// (1 GiB).
 	LogBytes int64 `json:"log_bytes,omitempty"`
+	// UploadBytes is the largest file that may be uploaded; zero is no limit.
+	UploadBytes int64 `json:"upload_bytes,omitempty"`
 }
 
 // WithDefaults returns l with each zero field replaced by its default.
@@ -191,6 +194,22 @@ type Artifact struct {
 	SHA256 string `json:"sha256,omitempty"`
 	// ExpiresIn is how many seconds it stays readable.
 	ExpiresIn int `json:"expires_in"`
+}
+
+// FileType is the content type of an uploaded file, and FileName the parameter
+// of POST /v1/files that holds its name: the only one, and needed.
+const (
+	FileType = "application/octet-stream"
+	FileName = "name"
+)
+
+// File is what was uploaded.
+type File struct {
+	// Path is where it lies, absolute.
+	Path string `json:"path"`
+	// Name is what it is called there.
+	Name string `json:"name"`
+	Size int64  `json:"size"`
 }
 
 // Shells, as Health reports them.

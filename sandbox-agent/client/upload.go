@@ -1,0 +1,133 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// Upload streams body to a file of the workspace that is called name, or much
+// like it, and returns what it is called. size is how long body is, and negative
+// if that isn't known. It may take as long as body does: only an agent that takes
+// nothing for Options.StallTimeout is given up.
+//
+// body is read once the agent has agreed to take it, and not at all when it
+// refuses at once. A Read of it may still be under way when Upload returns: the
+// agent may refuse a body that has come to a halt. An error matches ErrBody if
+// body was the cause.
+func (c *Client) Upload(ctx context.Context, pod Pod, name string, size int64, body io.Reader) (*File, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	taking := newTaken(body, c.options.StallTimeout, func() { cancel(context.DeadlineExceeded) })
+	defer taking.stop()
+
+	query := url.Values{wire.FileName: {name}}
+	req, err := c.request(ctx, pod, http.MethodPost, wire.FilesPath+"?"+query.Encode(), nil, nil)
+	if err != nil {
+		return nil, notSent{err}
+	}
+	req.Header.Set("Content-Type", wire.FileType)
+	req.ContentLength, req.Body = size, http.NoBody
+	if size != 0 {
+		req.ContentLength, req.Body = max(size, -1), io.NopCloser(taking)
+		req.Header.Set("Expect", "100-continue")
+	}
+	resp, err := c.send(pod, req)
+	if err != nil {
+		if failed := taking.failure(); failed != nil {
+			return nil, fmt.Errorf("%w: %w", ErrBody, failed)
+		}
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	var f File
+	if err := decode(resp, maxSmallAnswer, &f); err != nil {
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	return &f, checkFile(&f, size)
+}
+
+// taken is a body that an agent takes piece by piece. While it waits for a piece,
+// that is its source's time; else its agent's, which is bounded.
+type taken struct {
+	body  io.Reader
+	limit time.Duration
+
+	mu    sync.Mutex
+	timer *time.Timer
+	err   error // of body, but its end
+	ended bool
+}
+
+func newTaken(body io.Reader, limit time.Duration, giveUp func()) *taken {
+	return &taken{body: body, limit: limit, timer: time.AfterFunc(limit, giveUp)}
+}
+
+// Read implements io.Reader.
+func (t *taken) Read(p []byte) (int, error) {
+	if !t.begin() {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	n, err := t.body.Read(p)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.err = err
+	}
+	if !t.ended {
+		t.timer.Reset(t.limit)
+	}
+	return n, err
+}
+
+func (t *taken) begin() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.timer.Stop()
+	return !t.ended
+}
+
+func (t *taken) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	t.timer.Stop()
+}
+
+func (t *taken) failure() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// checkFile refuses a file that no upload of so many bytes becomes.
+func checkFile(f *File, size int64) error {
+	switch {
+	case f.Name == "" || len(f.Name) > maxName || f.Name != path.Base(f.Name) || !printable(f.Name):
+		return badAnswer("file name is malformed")
+	case len(f.Path) > wire.MaxPath || !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || path.Base(f.Path) != f.Name || !printable(f.Path):
+		return badAnswer("file path is malformed")
+	case f.Size < 0 || size >= 0 && f.Size != size:
+		return badAnswer("file size is not what was sent")
+	}
+	return nil
+}
+
+// printable tells whether s is text without control and format characters.
+func printable(s string) bool {
+	for _, r := range s {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return false
+		}
+	}
+	return utf8.ValidString(s)
+}
