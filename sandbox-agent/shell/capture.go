@@ -72,21 +72,6 @@ func newCapture(stream byte) (*capture, error) {
 	return c, nil
 }
 
-var errNotPipe = errors.New("is not a pipe")
-
-func openPipe(path string, mode int) (int, error) {
-	fd, err := unix.Open(path, mode|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, fmt.Errorf("open pipe of the shell: %w", err)
-	}
-	var stat unix.Stat_t
-	if err := unix.Fstat(fd, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFIFO {
-		unix.Close(fd)
-		return -1, fmt.Errorf("%s %w", path, errNotPipe)
-	}
-	return fd, nil
-}
-
 // pump reads in a goroutine of its own from now on.
 func (c *capture) pump() {
 	c.mu.Lock()
@@ -291,14 +276,5 @@ func (c *capture) discard() {
 	if c != nil {
 		unix.Close(c.read)
 		unix.Close(c.write)
-	}
-}
-
-func ignoringEINTR(f func() (int, error)) (int, error) {
-	for {
-		n, err := f()
-		if !errors.Is(err, unix.EINTR) {
-			return n, err
-		}
 	}
 }

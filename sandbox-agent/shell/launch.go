@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-dev/berth/sandbox-agent/spool"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -92,8 +93,8 @@ func (s snapshot) launch(c Command) (Launch, error) {
 		l.Argv = []string{"bash", "--norc", "--noprofile", "-c", s.script, "bash"}
 	}
 	var err1, err2, err3 error
-	l.Command, err1 = memory("command", s.prefix+prelude(c)+c.Text)
-	l.State, err2 = memory("state", s.state)
+	l.Command, err1 = spool.Memory("command", []byte(s.prefix+prelude(c)+c.Text))
+	l.State, err2 = spool.Memory("state", []byte(s.state))
 	l.Dir, err3 = openDir(s.dir)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		l.close()

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/sandbox-agent/process"
+	"github.com/berth-dev/berth/sandbox-agent/spool"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -58,9 +59,9 @@ func begin(r *process.Reaper, path, dir string, environ []string, restore string
 	wake, err1 := pipe(&l.wake, false)
 	spareWake, err2 := pipe(&l.spareWake, false)
 	records, err3 := pipe(&l.control, true)
-	memory, err4 := memory("command", loop+"\x00"+restore)
+	text, err4 := spool.Memory("command", []byte(loop+"\x00"+restore))
 	null, err5 := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	l.text = memory
+	l.text = text
 	defer closeAll(wake, spareWake, records, null)
 	err := errors.Join(err1, err2, err3, err4, err5)
 	if err == nil {
@@ -78,7 +79,7 @@ func begin(r *process.Reaper, path, dir string, environ []string, restore string
 		files[i] = ^uintptr(0) // closed
 	}
 	files[0], files[1], files[2] = null.Fd(), null.Fd(), null.Fd()
-	files[fdWake], files[fdText] = wake.Fd(), memory.Fd()
+	files[fdWake], files[fdText] = wake.Fd(), text.Fd()
 	files[fdRecords], files[fdSpare] = records.Fd(), spareWake.Fd()
 	argv := []string{"bash", "--norc", "--noprofile", "-c", starter, "bash"}
 	l.main, err1 = spawn(r, path, argv, dir, environ, files)
@@ -88,48 +89,6 @@ func begin(r *process.Reaper, path, dir string, environ []string, restore string
 	}
 	go l.readRecords()
 	return l, nil
-}
-
-// pipe makes a pipe of which the agent keeps one end, in *mine, and returns
-// the other. Only the agent's end is non-blocking.
-func pipe(mine **os.File, agentReads bool) (theirs *os.File, err error) {
-	var fd [2]int
-	if err := unix.Pipe2(fd[:], unix.O_CLOEXEC); err != nil {
-		return nil, fmt.Errorf("pipe: %w", err)
-	}
-	if agentReads {
-		fd[0], fd[1] = fd[1], fd[0]
-	}
-	if err := unix.SetNonblock(fd[1], true); err != nil {
-		return nil, fmt.Errorf("pipe: %w", err)
-	}
-	*mine = os.NewFile(uintptr(fd[1]), "pipe")
-	return os.NewFile(uintptr(fd[0]), "pipe"), nil
-}
-
-// drain empties the pipe that w writes to: what its reader has not read is not
-// for who reads it next.
-func drain(w *os.File) error {
-	raw, err := w.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var fd int
-	var opened error
-	err = raw.Control(func(end uintptr) {
-		fd, opened = openPipe(fmt.Sprintf("/proc/self/fd/%d", end), unix.O_RDONLY)
-	})
-	if err := errors.Join(err, opened); err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	rest := make([]byte, 512)
-	for {
-		n, err := ignoringEINTR(func() (int, error) { return unix.Read(fd, rest) })
-		if n <= 0 || err != nil {
-			return nil // it is empty
-		}
-	}
 }
 
 func closeAll(files ...*os.File) {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/sandbox-agent/process"
+	"github.com/berth-dev/berth/sandbox-agent/spool"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -96,10 +97,10 @@ type shProcess struct {
 }
 
 func (s *sh) start(c Command) (*shProcess, error) {
-	command, err1 := memory("command", prelude(c)+c.Text)
-	state, err2 := memory("state", s.state)
-	saved, err3 := memory("saved", "")
-	stdin, err4 := memory("stdin", c.Stdin)
+	command, err1 := spool.Memory("command", []byte(prelude(c)+c.Text))
+	state, err2 := spool.Memory("state", []byte(s.state))
+	saved, err3 := spool.Memory("saved", nil)
+	stdin, err4 := spool.Memory("stdin", []byte(c.Stdin))
 	stdout, err5 := newCapture(wire.FrameStdout)
 	stderr, err6 := newCapture(wire.FrameStderr)
 	p := &shProcess{out: newStreams(stdout, stderr), saved: saved}
@@ -147,18 +148,4 @@ func (s *sh) keep(saved *os.File) {
 		return
 	}
 	s.state = fmt.Sprintf("umask %scd -- %s\n", exports, quote(strings.TrimSuffix(string(dir), "\n")))
-}
-
-// memory returns an unlinked file in memory that holds content.
-func memory(name, content string) (*os.File, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("memory file: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), name)
-	if _, err := f.WriteAt([]byte(content), 0); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("memory file: %w", err)
-	}
-	return f, nil
 }

@@ -145,13 +145,6 @@ func giveChunk(b *[]byte) {
 	smallChunks.Put(b)
 }
 
-// widen spares a command that writes much, and the agent, most of the waiting
-// for each other. It returns false for a user who has too many pages in pipes.
-func widen(pipe int) bool {
-	_, err := unix.FcntlInt(uintptr(pipe), unix.F_SETPIPE_SZ, largeChunk)
-	return err == nil
-}
-
 // gather lets a command fill its pipe a little. A reader that is woken by each
 // write of a few kilobytes takes most of the time for itself, and a timer of the
 // runtime sleeps a millisecond at least.

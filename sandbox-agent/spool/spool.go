@@ -1,10 +1,12 @@
-// Package spool makes files without a name, where they cost no memory: a memory
-// file would count against the container's memory limit.
+// Package spool makes files without a name: on disk, for what is large, since
+// memory counts against the container's limit; in memory, for what is small and
+// soon read.
 package spool
 
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -38,6 +40,21 @@ func createUnlinked(dir string) (*os.File, error) {
 	if err := os.Remove(name); err != nil {
 		f.Close()
 		return nil, err
+	}
+	return f, nil
+}
+
+// Memory returns a file in memory that holds content, to be read from its start.
+// name is what /proc shows.
+func Memory(name string, content []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memory file: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if _, err := f.WriteAt(content, 0); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("memory file: %w", err)
 	}
 	return f, nil
 }

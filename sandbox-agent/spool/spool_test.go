@@ -10,6 +10,7 @@ func TestFilesHaveNoName(t *testing.T) {
 	for name, create := range map[string]func() (*os.File, error){
 		"without a name":       func() (*os.File, error) { return Create([]string{"/nowhere", dir}) },
 		"name removed at once": func() (*os.File, error) { return createUnlinked(dir) },
+		"in memory":            func() (*os.File, error) { return Memory("x", nil) },
 	} {
 		f, err := create()
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/sandbox-agent/process"
+	"github.com/berth-dev/berth/sandbox-agent/spool"
 )
 
 // TestMain lets the test binary be its own supervisor.
@@ -285,7 +286,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 func TestMemoryFileIsReadWhole(t *testing.T) {
-	f, err := memory([]byte(`{"Path":"/x","Argv":["x"],"Env":null,"Terminal":false}`))
+	f, err := spool.Memory("program", []byte(`{"Path":"/x","Argv":["x"],"Env":null,"Terminal":false}`))
 	if err != nil {
 		t.Fatal(err)
 	}

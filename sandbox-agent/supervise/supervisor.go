@@ -10,9 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/berth-dev/berth/sandbox-agent/process"
+	"github.com/berth-dev/berth/sandbox-agent/spool"
 )
 
 // answerTime is how long the supervisor may take to begin, and to start a
@@ -53,7 +52,7 @@ func (s *Supervisor) Start(p Program, dir *os.File, files []*os.File) (*Process,
 	if len(data) > maxProgram || len(files) > maxFiles || len(files) == 0 {
 		return nil, fmt.Errorf("start %s: command and environment take %d bytes: too many", p.Path, len(data))
 	}
-	program, err := memory(data)
+	program, err := spool.Memory("program", data)
 	if err != nil {
 		return nil, err
 	}
@@ -101,18 +100,4 @@ func (s *Supervisor) Close() {
 	if l := s.link.Load(); l != nil {
 		l.conn.Close()
 	}
-}
-
-// memory returns a memory file that holds data, to be read from its start.
-func memory(data []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("memory file: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), "program")
-	if _, err := f.WriteAt(data, 0); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("memory file: %w", err)
-	}
-	return f, nil
 }
