@@ -15,33 +15,37 @@ import (
 // hold makes a process hold so many MB until the FIFO named go is opened.
 const hold = `hold() { sh -c 'x=$(head -c '$1'000000 /dev/zero | tr "\0" x); echo > on; read -r line < go; echo "$2 ${#x}"' sh $1 $2; }; `
 
+// fifo makes one that is open from both sides all the time: nobody waits for the
+// other.
+func (s session) fifo(name string) *os.File {
+	s.t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// await waits until a process holds its memory.
+func (s session) await(on *os.File) {
+	s.t.Helper()
+	if err := on.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := on.Read(make([]byte, 1)); err != nil {
+		s.t.Fatalf("no process came to hold its memory: %v", err)
+	}
+}
+
 func TestKillBiggestTakesTheCommandsFirst(t *testing.T) {
 	const limit = 20_000_000
 	s := newSession(t, wire.ShellBash)
-	// Open from both sides for all the time: nobody waits for the other.
-	fifo := func(name string) *os.File {
-		t.Helper()
-		path := filepath.Join(s.dir, name)
-		if err := unix.Mkfifo(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { f.Close() })
-		return f
-	}
-	on, release := fifo("on"), fifo("go")
-	await := func() {
-		t.Helper()
-		if err := on.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := on.Read(make([]byte, 1)); err != nil {
-			t.Fatalf("no process came to hold its memory: %v", err)
-		}
-	}
+	on, release := s.fifo("on"), s.fifo("go")
 	kill := func() (killed bool, counted int) {
 		killed = s.KillBiggest(limit, func() { counted++ })
 		return
@@ -59,11 +63,11 @@ func TestKillBiggestTakesTheCommandsFirst(t *testing.T) {
 		}()
 	}
 	run(hold + `y=$(head -c 12000000 /dev/zero | tr "\0" x); hold 8 left >left 2>&1 & echo`)
-	await()
+	s.await(on)
 	<-result
 
 	run(`hold 4 big; echo "code $?"`)
-	await()
+	s.await(on)
 	if killed, counted := kill(); !killed || counted != 1 {
 		t.Errorf("killed %v, counted %d", killed, counted)
 	}
@@ -72,7 +76,7 @@ func TestKillBiggestTakesTheCommandsFirst(t *testing.T) {
 	}
 
 	run(`hold 1 small; echo "code $?"`)
-	await()
+	s.await(on)
 	if killed, counted := kill(); !killed || counted != 1 { // the one left: what the command holds is small
 		t.Errorf("killed %v, counted %d", killed, counted)
 	}
