@@ -174,6 +174,8 @@ func TestProcessesThatAreNotThere(t *testing.T) {
 			wantFailure(t, tool+" without a sandbox", call(t, nobody, tool, arguments), prefix+"the session has no sandbox, so nothing runs in it")
 			if tool != "process_list" {
 				wantFailure(t, tool+" of none", call(t, c, tool, arguments), prefix+"no such process")
+				arguments["process_id"] = ".." // no agent has one, or is asked for it
+				wantFailure(t, tool+" of dots", call(t, c, tool, arguments), prefix+"there is no such process")
 			}
 		}
 		if created, _, _, _ := l.api.counts(); created != before {

@@ -207,7 +207,8 @@ func (c *Client) SignalProcess(ctx context.Context, pod Pod, id, signal string) 
 
 func processPath(id, suffix string) (string, error) {
 	if !wire.ValidExecID(id) {
-		return "", notSent{errors.New("not a process id")}
+		// Nothing is wrong with the pod.
+		return "", &Error{Status: http.StatusNotFound, Code: wire.CodeNotFound, Message: "there is no such process"}
 	}
 	return wire.ProcessesPath + "/" + id + suffix, nil
 }

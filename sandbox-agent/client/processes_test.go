@@ -127,7 +127,7 @@ func TestMalformedProcessIDsAreNotSent(t *testing.T) {
 		_, err2 := c.ProcessOutput(t.Context(), pod, id, OutputQuery{})
 		_, err3 := c.ProcessInput(t.Context(), pod, id, ProcessInput{})
 		for _, err := range []error{err1, err2, err3, c.SignalProcess(t.Context(), pod, id, "TERM")} {
-			if !errors.Is(err, ErrNotSent) {
+			if !errors.Is(err, ErrNotFound) {
 				t.Errorf("%q: got %v", id, err)
 			}
 		}
