@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/sandbox-agent/process"
+	"github.com/berth-dev/berth/sandbox-agent/supervise"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -154,7 +155,7 @@ func (r *Registry) Signal(ctx context.Context, id string, sig unix.Signal) error
 	}
 	if sig != unix.SIGKILL {
 		err := e.process.SignalGroup(sig)
-		if !e.running.Load() {
+		if errors.Is(err, supervise.ErrEnded) { // its last output may still be on the way
 			return ErrNotRunning
 		}
 		return err
@@ -162,7 +163,9 @@ func (r *Registry) Signal(ctx context.Context, id string, sig unix.Signal) error
 	ctx, cancel := context.WithTimeout(ctx, killTime)
 	defer cancel()
 	family := process.Family{Mark: e.mark}
-	if e.running.Load() {
+	select {
+	case <-e.process.Ended(): // the number may be another's by now
+	default:
 		family.Leader = e.process.PID
 	}
 	if err := family.Kill(ctx); err != nil {
