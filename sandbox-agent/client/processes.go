@@ -101,6 +101,10 @@ func (c *Client) Processes(ctx context.Context, pod Pod) (*ProcessList, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.admit(ctx, resp); err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
 	var answer struct {
 		Processes fewProcesses `json:"processes"`
 	}

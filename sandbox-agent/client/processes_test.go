@@ -70,6 +70,19 @@ func TestEndlessProcessListIsNotRead(t *testing.T) {
 	}
 }
 
+// A list of long commands is read when there is room, as a large result is.
+func TestRoomIsMadeForLargeLists(t *testing.T) {
+	t.Parallel()
+	full := errors.New("no room")
+	options := Options{Admit: func(context.Context, int64) error { return full }}
+	for size, want := range map[int]error{0: nil, AdmitAbove: full} {
+		c, pod := lying(t, options, answer(http.StatusOK, `{"x":"`+strings.Repeat("x", size)+`","processes":[]}`))
+		if _, err := c.Processes(t.Context(), pod); !errors.Is(err, want) {
+			t.Errorf("a list of %d bytes: got %v, want %v", size, err, want)
+		}
+	}
+}
+
 func TestImpossibleOutputIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
