@@ -51,9 +51,15 @@ func TestForkBombOfSh(t *testing.T) {
 	dir := newCgroup(t, "pids", map[string]string{"pids.max": "120"})
 	a := startAgent(t, agentOptions{within: []string{enterCgroup(dir)}, shipped: true, environ: []string{"PATH=/usr/bin:/bin", "BASH_COMPAT=4.4"}})
 	a.output(t, "cd /usr")
-	a.run(t, `for i in $(seq 200); do sleep 777 & done`)
-	r := a.run(t, `pwd; ls -d /`)
-	if r.Stdout != "/usr\n/\n" || !strings.Contains(r.Notice, "The limit of processes was reached") {
-		t.Errorf("the call after: %+v", *r)
+	for range 3 { // something else may end just after the table was full
+		a.run(t, `for i in $(seq 200); do sleep 777 & done`)
+		r := a.run(t, `pwd; ls -d /`)
+		if r.Stdout != "/usr\n/\n" {
+			t.Errorf("the call after: %+v", *r)
+		}
+		if strings.Contains(r.Notice, "The limit of processes was reached") {
+			return
+		}
 	}
+	t.Error("no call found the table full")
 }
