@@ -14,7 +14,7 @@ var compounds = map[string]rule{
 		"(\ntrap 'echo bye' EXIT\n‹list›\n)", "{\n‹list›\n} > ‹file› 2>&1", "{\n‹list›\n} 2>/dev/null", "(\ncd sub 2>/dev/null\n‹list›\n)", "for ‹scalar›\ndo echo \"$‹scalar›\"; done", "( set -u; echo \"$nosuch\"; echo no ) 2>&1",
 		"select ‹scalar› in a b; do echo \"$‹scalar›\"; break; done <<< 2 2>/dev/null", "‹function›\n‹call›", "‹function›", "{ time -p :; } 2>/dev/null", "(\n‹toggle›\n‹list›\n)", "{ coproc { cat; }; echo x >&${COPROC[1]}; read -r ‹scalar› <&${COPROC[0]}; kill $COPROC_PID; wait $COPROC_PID; } 2>/dev/null",
 	}},
-	"heredoc": {flat: []string{
+	"document": {flat: []string{
 		"cat <<E\nplain $‹scalar› ‹expansion›\n\\$x \\\\ \\a `echo bq` \"q\" 'q'\nE", "cat <<'E'\n$‹scalar› `no` \\$x\n  kept  \nE", "cat <<-E\n\ttab\n\t\ttwo $((‹arithmetic›))\n\tE", "cat <<A; cat <<'B'\nfirst ‹int›\nA\nsecond $x\nB",
 		"cat <<A - <<B\nlost\nA\nkept\nB", "while read -r ‹scalar›; do echo \"($‹scalar›)\"; done <<E\n1\n2 $‹integer›\nE", "read -r ‹scalar› <<E\n‹scalar› is ${‹scalar›:0:5}\nE", "cat <<E | tr a-z A-Z\nto upper \x01 é $(echo sub)\nE",
 		"‹scalar›=$(cat <<E\nin substitution\nE\n)", "cat <<\"E O\"\nodd $end\nE O", "cat <<E\nE", "cat <<E >‹file›\ninto file $‹scalar›\n\nE", "mapfile -t ‹array› <<E\nx y\n\nz\nE", "cat 3<<X <&3\nfrom three\nX", "sh <<'E'\necho from sh; exit 3\nE",

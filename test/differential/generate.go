@@ -51,8 +51,13 @@ func (g *generator) expand(template string) string {
 	})
 }
 
-// write writes one instance of a rule.
+// write writes one instance of a rule. Nothing that takes several lines is in a
+// command substitution: bash 5.2 loses semicolons there, after a here-document for
+// one, and what it then makes of the rest is an error like those of the rule error.
 func (g *generator) write(name string) string {
+	if g.captures > 0 && (name == "compound" || name == "document") {
+		name = "output"
+	}
 	if special, ok := specials[name]; ok {
 		return special(g)
 	}
@@ -82,7 +87,6 @@ func init() {
 		"list":     list,
 		"loop":     loop,
 		"captured": captured,
-		"document": document,
 		"function": function,
 		"call":     call,
 		"control":  control,
@@ -114,16 +118,6 @@ func captured(g *generator) string {
 	g.captures++
 	defer func() { g.captures-- }()
 	return list(g)
-}
-
-// document is a command with a here-document, but not in a command substitution:
-// bash 5.2 forgets the first semicolon after it there, and what it then makes of
-// the rest is an error like those of the rule error.
-func document(g *generator) string {
-	if g.captures > 0 {
-		return g.write("output")
-	}
-	return g.write("heredoc")
 }
 
 // control leaves a loop, where there is one.
