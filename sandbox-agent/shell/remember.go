@@ -11,8 +11,8 @@ import (
 type remembered struct {
 	state string // source that restores umask, exports and the directory's name
 	dir   string // empty: nothing is remembered
-	at    time.Time
-	after int // commands that may have changed it since
+	at    time.Time // when a shell was asked last
+	after int       // commands that may have changed it since
 }
 
 const (
@@ -35,13 +35,13 @@ func (b *bash) remember(l *life) {
 	if time.Since(b.memory.at) < rememberEvery {
 		return
 	}
-	l.asked = l.spare.PID
+	l.asked, b.memory.at = l.spare.PID, time.Now()
 	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", l.main.PID))
 	if err != nil {
 		return
 	}
 	if state, err := l.ask(); err == nil && len(state) <= maxRemembered {
-		b.memory = remembered{state: state, dir: dir, at: time.Now()}
+		b.memory = remembered{state: state, dir: dir, at: b.memory.at}
 	}
 }
 

@@ -154,7 +154,7 @@ func (s *Shell) Run(ctx context.Context, c Command) (r Result, err error) {
 // before.
 func (s *Shell) tellKills(before uint64, r *Result) {
 	if n := s.config.kills(); n > before {
-		r.Notice = strings.TrimSpace(s.config.Memory.Notice(n-before) + " " + r.Notice)
+		r.Notice = join(s.config.Memory.Notice(n-before), r.Notice)
 	}
 }
 
