@@ -9,8 +9,8 @@ import (
 // remembered is what a shell told of itself, for one that is started when it and
 // its spare are gone.
 type remembered struct {
-	state string // source that restores umask, exports and the directory's name
-	dir   string // empty: nothing is remembered
+	state string    // source that restores umask, exports and the directory's name
+	dir   string    // empty: nothing is remembered
 	at    time.Time // when a shell was asked last
 	after int       // commands that may have changed it since
 }
