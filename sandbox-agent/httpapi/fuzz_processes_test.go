@@ -88,7 +88,7 @@ func FuzzProcesses(f *testing.F) {
 func (f *askedProcesses) check(t *testing.T) {
 	t.Helper()
 	for _, p := range f.started {
-		if p.Command == "" || strings.ContainsRune(p.Command+p.Cwd, 0) || p.ID != "" && !wire.ValidExecID(p.ID) || !within(p.Terminal) || checkEnv(p.Env) != nil {
+		if checkCommand(p.Command, p.ID, p.Cwd, p.Env) != nil || !within(p.Terminal) {
 			t.Errorf("started %+v", p)
 		}
 	}
