@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
@@ -39,5 +41,36 @@ func TestCommandsAreCheckedAtTheirLimits(t *testing.T) {
 		} else if refusal != nil && (refusal.Status != 400 || refusal.Code != wire.CodeBadRequest) {
 			t.Errorf("%s: got %+v", name, refusal)
 		}
+	}
+}
+
+func TestSessionLimitsAreChecked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		limits  wire.Limits
+		refused bool
+	}{
+		"defaults":             {limits: wire.Limits{}},
+		"negative logs":        {limits: wire.Limits{LogBytes: -1}, refused: true},
+		"negative time-out":    {limits: wire.Limits{CommandTimeoutMax: -1}, refused: true},
+		"longest time-out":     {limits: wire.Limits{CommandTimeoutMax: math.MaxInt32}},
+		"too long a time-out":  {limits: wire.Limits{CommandTimeoutMax: math.MaxInt32 + 1}, refused: true},
+		"most output":          {limits: wire.Limits{OutputBytes: wire.MaxOutputBytes}},
+		"too much output":      {limits: wire.Limits{OutputBytes: wire.MaxOutputBytes + 1}, refused: true},
+		"default above most":   {limits: wire.Limits{CommandTimeoutDefault: 6, CommandTimeoutMax: 5}, refused: true},
+		"default of that most": {limits: wire.Limits{CommandTimeoutDefault: 5, CommandTimeoutMax: 5}},
+	} {
+		if refusal := checkSession(wire.Session{UID: "a", Limits: c.limits}); (refusal != nil) != c.refused {
+			t.Errorf("%s: got %+v", name, refusal)
+		}
+	}
+}
+
+// TestLongestTimeout: a caller's time-out is cut before it is a duration.
+func TestLongestTimeout(t *testing.T) {
+	t.Parallel()
+	limits := wire.Limits{CommandTimeoutMax: math.MaxInt32}.WithDefaults()
+	if got := command(wire.ExecRequest{Timeout: math.MaxFloat64}, limits).Timeout; got != math.MaxInt32*time.Second {
+		t.Errorf("got %v", got)
 	}
 }

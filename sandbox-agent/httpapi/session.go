@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -102,6 +103,8 @@ func checkSession(to wire.Session) *Refusal {
 	switch {
 	case l.CommandTimeoutDefault < 0 || l.CommandTimeoutMax < 0 || l.OutputBytes < 0 || l.ArtifactBytes < 0 || l.LogBytes < 0 || l.UploadBytes < 0:
 		return badRequest("limits: a limit is negative")
+	case l.CommandTimeoutDefault > math.MaxInt32 || l.CommandTimeoutMax > math.MaxInt32:
+		return badRequest("limits: a time-out is longer than 68 years")
 	case l.OutputBytes > wire.MaxOutputBytes:
 		return badRequest("limits.output_bytes: want at most 4 MiB")
 	}
