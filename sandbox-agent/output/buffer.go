@@ -2,10 +2,10 @@ package output
 
 import "github.com/berth-dev/berth/sandbox-agent/execlog"
 
-// Buffer keeps the first and the last bytes of a stream, at most limit
+// buffer keeps the first and the last bytes of a stream, at most limit
 // together, and counts them all. Its memory grows with what is written, up to
 // limit. It is not safe for concurrent use.
-type Buffer struct {
+type buffer struct {
 	head  []byte
 	tail  []byte // a ring once it is full
 	next  int    // where the ring goes on
@@ -14,14 +14,14 @@ type Buffer struct {
 	total int64
 }
 
-// NewBuffer returns a buffer of at most limit bytes.
-func NewBuffer(limit int) *Buffer {
+// newBuffer returns a buffer of at most limit bytes.
+func newBuffer(limit int) *buffer {
 	heads := (limit + 1) / 2
-	return &Buffer{heads: heads, tails: limit - heads}
+	return &buffer{heads: heads, tails: limit - heads}
 }
 
 // Write keeps what there is room for. It never fails.
-func (b *Buffer) Write(p []byte) (int, error) {
+func (b *buffer) Write(p []byte) (int, error) {
 	n := len(p)
 	b.total += int64(n)
 	if room := b.heads - len(b.head); room > 0 {
@@ -66,7 +66,7 @@ type Stream struct {
 func (s *Stream) Omitted() int64 { return s.Total - int64(len(s.Head)) - int64(len(s.Tail)) }
 
 // Stream returns what was kept. The buffer must not be used afterwards.
-func (b *Buffer) Stream() Stream {
+func (b *buffer) Stream() Stream {
 	s := Stream{Head: b.head, Tail: b.tail, Total: b.total}
 	if b.next > 0 {
 		s.Tail = append(append(make([]byte, 0, len(b.tail)), b.tail[b.next:]...), b.tail[:b.next]...)

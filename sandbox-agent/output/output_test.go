@@ -15,7 +15,7 @@ func TestBuffer(t *testing.T) {
 		for total := range 40 {
 			for _, step := range []int{1, 3, 7, 40} {
 				all := []byte("abcdefghijklmnopqrstuvwxyz0123456789ABCD")[:total]
-				b := NewBuffer(limit)
+				b := newBuffer(limit)
 				for rest := all; len(rest) > 0; {
 					n, err := b.Write(rest[:min(step, len(rest))])
 					if err != nil {
@@ -34,7 +34,7 @@ func TestBuffer(t *testing.T) {
 }
 
 func stream(limit int, data string) *Stream {
-	b := NewBuffer(limit)
+	b := newBuffer(limit)
 	_, _ = b.Write([]byte(data)) // never fails
 	s := b.Stream()
 	return &s

@@ -6,7 +6,7 @@ import "github.com/berth-dev/berth/sandbox-agent/execlog"
 // memory, and once that is not all, all of it in a log. It is not safe for
 // concurrent use.
 type Recorder struct {
-	buffer *Buffer
+	buffer *buffer
 	limit  int64
 	open   func() *execlog.Log
 	log    *execlog.Log
@@ -15,7 +15,7 @@ type Recorder struct {
 // NewRecorder returns a recorder that keeps limit bytes in memory. open makes
 // its log; nil is for none.
 func NewRecorder(limit int, open func() *execlog.Log) *Recorder {
-	return &Recorder{buffer: NewBuffer(limit), limit: int64(limit), open: open}
+	return &Recorder{buffer: newBuffer(limit), limit: int64(limit), open: open}
 }
 
 // Write keeps p. It never fails.

@@ -45,7 +45,7 @@ func (s *Stream) cost() int {
 func (s *Stream) text(budget int) Text {
 	head, tail := s.Head, s.Tail
 	if s.Omitted() == 0 && s.cost() <= budget {
-		return Text{String: valid(head)}
+		return Text{String: Valid(head)}
 	}
 	s.spill()
 	if len(tail) == 0 { // cut in the middle
@@ -57,7 +57,7 @@ func (s *Stream) text(budget int) Text {
 	tail = suffix(tail, budget-cost(head))
 	omitted := s.Total - int64(len(head)) - int64(len(tail))
 	return Text{
-		String:  valid(head) + s.note(omitted) + valid(tail),
+		String:  Valid(head) + s.note(omitted) + Valid(tail),
 		Omitted: omitted,
 	}
 }
@@ -139,8 +139,8 @@ func suffix(b []byte, room int) []byte {
 	return b[i:]
 }
 
-// valid replaces each byte that is not UTF-8 by U+FFFD.
-func valid(b []byte) string {
+// Valid returns b as text in which each byte that is not UTF-8 is U+FFFD.
+func Valid(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
 	}

@@ -15,12 +15,12 @@ func TestParseStat(t *testing.T) {
 		"12 (a) R 1 (b)) Z" + rest:       {PID: 12, Parent: 7, Group: 1, State: 'Z', Start: 4242},
 		"12 (new\nline) T" + rest + "\n": {PID: 12, Parent: 7, Group: 1, State: 'T', Start: 4242},
 	} {
-		if got, err := ParseStat([]byte(text)); err != nil || got != want {
+		if got, err := parseStat([]byte(text)); err != nil || got != want {
 			t.Errorf("%q: want %+v, got %+v, %v", text, want, got, err)
 		}
 	}
 	for _, bad := range []string{"", "12", "12 (x", "12 (x)", "12 (x) S 7", "x (y) S" + rest} {
-		if _, err := ParseStat([]byte(bad)); err == nil {
+		if _, err := parseStat([]byte(bad)); err == nil {
 			t.Errorf("want %q refused", bad)
 		}
 	}
@@ -28,7 +28,7 @@ func TestParseStat(t *testing.T) {
 
 func FuzzParseStat(f *testing.F) {
 	f.Add([]byte("12 (bash) S 7 1 1 0 -1 4194560 100 0 0 0 0 0 0 0 20 0 1 0 4242 1000 50"))
-	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = ParseStat(b) }) // must not panic
+	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = parseStat(b) }) // must not panic
 }
 
 func TestVictims(t *testing.T) {

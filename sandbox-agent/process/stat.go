@@ -24,9 +24,9 @@ func (s Stat) Zombie() bool { return s.State == 'Z' || s.State == 'X' }
 
 var errStat = errors.New("unexpected form of /proc/PID/stat")
 
-// ParseStat reads the content of a /proc/PID/stat. The name, in parentheses,
+// parseStat reads the content of a /proc/PID/stat. The name, in parentheses,
 // may itself hold anything, parentheses too.
-func ParseStat(b []byte) (Stat, error) {
+func parseStat(b []byte) (Stat, error) {
 	var s Stat
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if open < 1 || end < open || len(b) < end+3 {
@@ -65,7 +65,7 @@ func readStatAt(dir int, path string, buffer []byte) (Stat, error) {
 	if err != nil {
 		return Stat{}, err
 	}
-	return ParseStat(buffer[:n])
+	return parseStat(buffer[:n])
 }
 
 // Scan lists the processes of this PID namespace. Those that end meanwhile may
