@@ -156,6 +156,17 @@ func TestProcessArguments(t *testing.T) {
 	}
 }
 
+// A wrong argument comes back no longer than it helps.
+func TestLongWrongArgumentIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	forEachEra(t, func(t *testing.T, era string) {
+		r := call(t, newLive(t).client(era), "process_output", object{"process_id": strings.Repeat("ä", 1<<20)})
+		if got := text(t, r); !r.IsError || len(got) > 1100 || !strings.HasPrefix(got, "invalid arguments: ") || !strings.HasSuffix(got, "ää [...]") {
+			t.Errorf("answered with %d bytes: %.80q", len(got), got)
+		}
+	})
+}
+
 // Asking about processes makes no Sandbox, and what isn't there is told in text.
 func TestProcessesThatAreNotThere(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,7 +41,7 @@ func addTool[In any](server *mcp.Server, tool *mcp.Tool, handle func(context.Con
 	server.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in In
 		if err := arguments(resolved, req.Params.Arguments, &in); err != nil {
-			return failure(invalidArguments + err.Error()), nil
+			return failure(invalidArguments + shortened(err.Error())), nil
 		}
 		result, err := handle(ctx, req, in)
 		if err != nil {
@@ -48,6 +49,16 @@ func addTool[In any](server *mcp.Server, tool *mcp.Tool, handle func(context.Con
 		}
 		return result, nil
 	})
+}
+
+// shortened keeps megabytes of a wrong argument, which the validator repeats, from
+// coming back.
+func shortened(text string) string {
+	const most = 1 << 10
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " [...]"
 }
 
 // arguments validates raw and decodes it into in.
