@@ -11,51 +11,12 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/wire"
+	"github.com/berth-dev/berth/test/clock"
 )
 
-// clock is a time that tests move by hand.
-type clock struct {
-	now    time.Time
-	timers []*timer
-}
-
-type timer struct {
-	at time.Time
-	f  func()
-}
-
-func (c *clock) Now() time.Time { return c.now }
-
-func (c *clock) AfterFunc(d time.Duration, f func()) func() {
-	t := &timer{c.now.Add(d), f}
-	c.timers = append(c.timers, t)
-	return func() { t.f = nil }
-}
-
-// advance moves the time and fires what is due.
-func (c *clock) advance(d time.Duration) {
-	c.now = c.now.Add(d)
-	for _, t := range c.timers {
-		if f := t.f; f != nil && !t.at.After(c.now) {
-			t.f = nil
-			f()
-		}
-	}
-}
-
-// set counts the timers that wait.
-func (c *clock) set() (n int) {
-	for _, t := range c.timers {
-		if t.f != nil {
-			n++
-		}
-	}
-	return n
-}
-
-func fixture(t *testing.T) (*Store, *clock, string) {
+func fixture(t *testing.T) (*Store, *clock.Clock, string) {
 	t.Helper()
-	dir, c := t.TempDir(), &clock{now: time.Unix(1_800_000_000, 0)}
+	dir, c := t.TempDir(), clock.New()
 	s, err := NewStore(dir, []string{dir}, c)
 	if err != nil {
 		t.Fatal(err)
@@ -80,12 +41,12 @@ func take(t *testing.T, s *Store) wire.Artifact {
 func TestExpiry(t *testing.T) {
 	s, c, _ := fixture(t)
 	first := take(t, s)
-	c.advance(time.Minute)
+	c.Advance(time.Minute)
 	second := take(t, s)
-	if c.set() != 1 {
-		t.Errorf("want one timer, got %d", c.set())
+	if c.Waiting() != 1 {
+		t.Errorf("want one timer, got %d", c.Waiting())
 	}
-	c.advance(Lifetime - time.Minute - time.Nanosecond)
+	c.Advance(Lifetime - time.Minute - time.Nanosecond)
 	r, err := s.Open(first.ID)
 	if err != nil {
 		t.Fatalf("in its last nanosecond: %v", err)
@@ -93,7 +54,7 @@ func TestExpiry(t *testing.T) {
 	if r.ExpiresIn != 0 {
 		t.Errorf("want less than a second left, got %d", r.ExpiresIn)
 	}
-	c.advance(time.Nanosecond)
+	c.Advance(time.Nanosecond)
 	if _, err := s.Open(first.ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("expired: want ErrNotFound, got %v", err)
 	}
@@ -108,9 +69,9 @@ func TestExpiry(t *testing.T) {
 	if _, err := s.Open(second.ID); err != nil {
 		t.Errorf("the second: %v", err)
 	}
-	c.advance(time.Minute)
-	if s.ages.Len() != 0 || c.set() != 0 {
-		t.Errorf("want nothing held and no timer, got %d and %d", s.ages.Len(), c.set())
+	c.Advance(time.Minute)
+	if s.ages.Len() != 0 || c.Waiting() != 0 {
+		t.Errorf("want nothing held and no timer, got %d and %d", s.ages.Len(), c.Waiting())
 	}
 }
 
@@ -125,7 +86,7 @@ func TestExpiredArtifactsFreeTheirSlots(t *testing.T) {
 	if _, err := s.Take("missing", 1<<20); !errors.Is(err, ErrTooMany) {
 		t.Errorf("want the slot looked at first, got %v", err)
 	}
-	c.now = c.now.Add(Lifetime) // the timer is late
+	c.Time = c.Time.Add(Lifetime) // the timer is late
 	take(t, s)
 	for range wire.MaxArtifacts + 1 { // refusals give their slot back
 		if _, err := s.Take("missing", 1<<20); !errors.Is(err, ErrNotFound) {
@@ -162,7 +123,7 @@ func TestCloseWaitsForReaders(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
-	if c.set() != 0 {
+	if c.Waiting() != 0 {
 		t.Error("a timer is left")
 	}
 }

@@ -18,58 +18,19 @@ import (
 
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
+	"github.com/berth-dev/berth/test/clock"
 )
-
-// clock is a time that tests move by hand.
-type clock struct {
-	now    time.Time
-	timers []*timer
-}
-
-type timer struct {
-	at time.Time
-	f  func()
-}
-
-func (c *clock) Now() time.Time { return c.now }
-
-func (c *clock) AfterFunc(d time.Duration, f func()) func() {
-	t := &timer{c.now.Add(d), f}
-	c.timers = append(c.timers, t)
-	return func() { t.f = nil }
-}
-
-// advance moves the time and fires what is due.
-func (c *clock) advance(d time.Duration) {
-	c.now = c.now.Add(d)
-	for _, t := range c.timers {
-		if f := t.f; f != nil && !t.at.After(c.now) {
-			t.f = nil
-			f()
-		}
-	}
-}
-
-// set counts the timers that wait.
-func (c *clock) set() (n int) {
-	for _, t := range c.timers {
-		if t.f != nil {
-			n++
-		}
-	}
-	return n
-}
 
 type fixture struct {
 	*Store
 	artifacts *artifact.Store
-	clock     *clock
+	clock     *clock.Clock
 	workspace string
 }
 
 func newFixture(t *testing.T, workspace string) fixture {
 	t.Helper()
-	c := &clock{now: time.Unix(1_800_000_000, 0)}
+	c := clock.New()
 	artifacts, err := artifact.NewStore(workspace, []string{workspace}, c)
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +185,7 @@ func TestTheOldestMakeRoom(t *testing.T) {
 	for i := range 4 {
 		l, _ := f.keep(100, strings.Repeat(fmt.Sprint(i), 40))
 		kept = append(kept, l)
-		f.clock.advance(time.Second)
+		f.clock.Advance(time.Second)
 	}
 	for i, l := range kept {
 		_, err := f.artifacts.Open(l.ID)
@@ -233,8 +194,8 @@ func TestTheOldestMakeRoom(t *testing.T) {
 			t.Errorf("log %d: swept %v, artifact %v, file %v", i, swept, err, gone)
 		}
 	}
-	if f.used != 80 || f.clock.set() != 1 {
-		t.Errorf("%d bytes are counted, %d timers wait", f.used, f.clock.set())
+	if f.used != 80 || f.clock.Waiting() != 1 {
+		t.Errorf("%d bytes are counted, %d timers wait", f.used, f.clock.Waiting())
 	}
 	l, _ := f.keep(50, strings.Repeat("z", 50)) // a limit that was lowered
 	if f.used != 50 || l.Truncated {
@@ -270,17 +231,17 @@ func TestLogsAreCounted(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	f := newFixture(t, t.TempDir())
 	first, _ := f.keep(100, "first")
-	f.clock.advance(time.Minute)
+	f.clock.Advance(time.Minute)
 	second, _ := f.keep(100, "second")
-	if f.clock.set() != 1 {
-		t.Errorf("want one timer, got %d", f.clock.set())
+	if f.clock.Waiting() != 1 {
+		t.Errorf("want one timer, got %d", f.clock.Waiting())
 	}
-	f.clock.advance(Lifetime - time.Minute - time.Nanosecond)
+	f.clock.Advance(Lifetime - time.Minute - time.Nanosecond)
 	r, err := f.artifacts.Open(first.ID)
 	if err != nil {
 		t.Fatalf("in its last nanosecond: %v", err)
 	}
-	f.clock.advance(time.Nanosecond)
+	f.clock.Advance(time.Nanosecond)
 	if _, err := f.artifacts.Open(first.ID); !errors.Is(err, artifact.ErrNotFound) {
 		t.Errorf("expired: want ErrNotFound, got %v", err)
 	}
@@ -291,9 +252,9 @@ func TestExpiry(t *testing.T) {
 	if got := f.read(t, second); got != "second" {
 		t.Errorf("the second: %q", got)
 	}
-	f.clock.advance(time.Minute)
-	if got := f.files(t); len(got) != 0 || f.used != 0 || f.clock.set() != 0 {
-		t.Errorf("want nothing left, got %v, %d bytes, %d timers", got, f.used, f.clock.set())
+	f.clock.Advance(time.Minute)
+	if got := f.files(t); len(got) != 0 || f.used != 0 || f.clock.Waiting() != 0 {
+		t.Errorf("want nothing left, got %v, %d bytes, %d timers", got, f.used, f.clock.Waiting())
 	}
 	if err := f.artifacts.Close(); err != nil { // waits for descriptors that are left
 		t.Error(err)
@@ -380,7 +341,7 @@ func TestOnlyOwnFilesAreRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.clock.advance(Lifetime)
+	f.clock.Advance(Lifetime)
 	if got, err := os.ReadFile(path); err != nil || string(got) != "mine" {
 		t.Errorf("replaced: %q, %v", got, err)
 	}
