@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,10 +103,8 @@ func (f *askedProcesses) check(t *testing.T) {
 			t.Errorf("input %+v", in)
 		}
 	}
-	for _, sig := range f.signals {
-		if sig <= 0 || sig > 64 {
-			t.Errorf("signal %d", sig)
-		}
+	if slices.ContainsFunc(f.signals, func(sig unix.Signal) bool { return sig <= 0 || sig > 64 }) {
+		t.Errorf("signals %v", f.signals)
 	}
 }
 
