@@ -78,6 +78,15 @@ func (s *Server) listProcesses(w http.ResponseWriter, r *http.Request, _ string)
 	if err != nil {
 		return refusalOf(err)
 	}
+	var text int64
+	for _, p := range all {
+		text += int64(len(p.Command) + len(p.Notice))
+	}
+	room, err := s.unread.take(r.Context(), costOf(text))
+	if err != nil {
+		return refusalOf(err)
+	}
+	defer room.release()
 	writeJSON(w, http.StatusOK, wire.ProcessList{Processes: all})
 	return nil
 }

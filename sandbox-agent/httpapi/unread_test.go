@@ -166,3 +166,32 @@ func TestCommandsWaitForUnreadResults(t *testing.T) {
 		})
 	}
 }
+
+// listed are processes whose command is long.
+type listed struct{ Processes }
+
+func (listed) List(context.Context) ([]wire.Process, error) {
+	return []wire.Process{{Command: strings.Repeat("x", wire.MaxProcessCommand)}}, nil
+}
+
+// A list of processes waits for unread answers as well, and holds nothing once it
+// has been read.
+func TestListsWaitForUnreadAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := fixture(t, anyone{})
+		s.KeepProcesses(listed{})
+		all := hold(t, s.unread, maxUnread)
+		w := httptest.NewRecorder()
+		go s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, wire.ProcessesPath, nil))
+		synctest.Wait()
+		if w.Body.Len() > 0 {
+			t.Errorf("answered: %s", w.Body)
+		}
+		all.release()
+		synctest.Wait()
+		if w.Body.Len() < wire.MaxProcessCommand || s.unread.held != 0 {
+			t.Errorf("answered %d bytes; %d bytes are held", w.Body.Len(), s.unread.held)
+		}
+	})
+}
