@@ -18,11 +18,14 @@ func pipe(mine **os.File, agentReads bool) (theirs *os.File, err error) {
 	if agentReads {
 		fd[0], fd[1] = fd[1], fd[0]
 	}
+	theirs = os.NewFile(uintptr(fd[0]), "pipe")
 	if err := unix.SetNonblock(fd[1], true); err != nil {
+		theirs.Close()
+		unix.Close(fd[1])
 		return nil, fmt.Errorf("pipe: %w", err)
 	}
 	*mine = os.NewFile(uintptr(fd[1]), "pipe")
-	return os.NewFile(uintptr(fd[0]), "pipe"), nil
+	return theirs, nil
 }
 
 // drain empties the pipe that w writes to: what its reader has not read is not
