@@ -140,6 +140,12 @@ type Limits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1099511627776
 	LogBytes *int64 `json:"logBytes,omitempty"`
+
+	// uploadBytes is the largest file that can be uploaded. No limit by default.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1099511627776
+	UploadBytes *int64 `json:"uploadBytes,omitempty"`
 }
 
 // SandboxTemplateStatus is the controller's.

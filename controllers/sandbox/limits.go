@@ -10,7 +10,8 @@ import (
 	agent "github.com/berth-dev/berth/sandbox-agent/client"
 )
 
-// effectiveLimits are the template's with the agent's defaults filled in.
+// effectiveLimits are the template's with the agent's defaults filled in. Uploads
+// have no limit by default.
 func effectiveLimits(sandbox *v1alpha1.Sandbox, template *v1alpha1.SandboxTemplate) *v1alpha1.Limits {
 	limits := &v1alpha1.Limits{}
 	if template.Spec.Limits != nil {

@@ -223,6 +223,12 @@ func TestARefusalOfThePodIsTheCauseAndIsTriedAgain(t *testing.T) {
 	}
 }
 
+// withUploads is l, bounding uploads: they have no bound by default.
+func withUploads(l *v1alpha1.Limits, size int64) *v1alpha1.Limits {
+	l.UploadBytes = &size
+	return l
+}
+
 func TestLimitsAreCompleteAndThoseOfThePodsBirth(t *testing.T) {
 	t.Parallel()
 	limits := func(command, longest string, output, artifact, logs int64) *v1alpha1.Limits {
@@ -236,6 +242,7 @@ func TestLimitsAreCompleteAndThoseOfThePodsBirth(t *testing.T) {
 		"silent":        {nil, limits("1m0s", "5m0s", 262144, 8388608, 1<<30)},
 		"short maximum": {&v1alpha1.Limits{MaxCommandTimeout: duration("10s")}, limits("10s", "10s", 262144, 8388608, 1<<30)},
 		"long default":  {&v1alpha1.Limits{CommandTimeout: duration("1h")}, limits("1h", "1h0m0s", 262144, 8388608, 1<<30)},
+		"uploads":       {&v1alpha1.Limits{UploadBytes: ptr.To[int64](7)}, withUploads(limits("1m0s", "5m0s", 262144, 8388608, 1<<30), 7)},
 		"all said":      {limits("1s", "2s", 1024, 1, 5), limits("1s", "2s", 1024, 1, 5)},
 	} {
 		template := aTemplate()

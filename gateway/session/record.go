@@ -130,6 +130,9 @@ func limits(l *berthv1alpha1.Limits) client.Limits {
 	if l.LogBytes != nil {
 		out.LogBytes = *l.LogBytes
 	}
+	if l.UploadBytes != nil {
+		out.UploadBytes = *l.UploadBytes
+	}
 	return out
 }
 

@@ -77,6 +77,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: outputBytes
       type:
         scalar: numeric
+    - name: uploadBytes
+      type:
+        scalar: numeric
 - name: com.github.berth-dev.berth.api.v1alpha1.Network
   map:
     fields:

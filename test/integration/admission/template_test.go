@@ -63,6 +63,10 @@ var _ = Describe("A SandboxTemplate", func() {
 		Entry("no logs", limits("logBytes", int64(0)), "greater than or equal to 1"),
 		Entry("the largest logs", limits("logBytes", int64(1)<<40), accepted),
 		Entry("larger logs", limits("logBytes", int64(1)<<40+1), "less than or equal to 1099511627776"),
+		Entry("the smallest uploads", limits("uploadBytes", int64(1)), accepted),
+		Entry("no uploads", limits("uploadBytes", int64(0)), "greater than or equal to 1"),
+		Entry("the largest uploads", limits("uploadBytes", int64(1)<<40), accepted),
+		Entry("larger uploads", limits("uploadBytes", int64(1)<<40+1), "less than or equal to 1099511627776"),
 	)
 
 	It("lets nothing out where its network says nothing", func(ctx SpecContext) {

@@ -24,7 +24,8 @@ var _ = Describe("What is in force for a session", func() {
 		Expect(born.BackgroundIsActivity).To(HaveValue(BeTrue()))
 
 		by := client.MergeFrom(template.DeepCopy())
-		template.Spec.Limits = &v1alpha1.Limits{LogBytes: ptr.To[int64](1 << 20)}
+		Expect(born.Limits.UploadBytes).To(BeNil(), "no limit")
+		template.Spec.Limits = &v1alpha1.Limits{LogBytes: ptr.To[int64](1 << 20), UploadBytes: ptr.To[int64](1 << 30)}
 		template.Spec.Lifecycle = nil
 		Expect(admin.Patch(ctx, template, by)).To(Succeed())
 		after, _ := h.settle(ctx, "session")
@@ -33,6 +34,7 @@ var _ = Describe("What is in force for a session", func() {
 
 		next := h.ready(ctx, h.make("later")).Status
 		Expect(next.Limits.LogBytes).To(HaveValue(BeEquivalentTo(1 << 20)))
+		Expect(next.Limits.UploadBytes).To(HaveValue(BeEquivalentTo(1 << 30)))
 		Expect(next.BackgroundIsActivity).To(HaveValue(BeFalse()))
 	})
 

@@ -32,6 +32,8 @@ type LimitsApplyConfiguration struct {
 	// workspace may hold before the pod is evicted; a larger value is lowered to
 	// half of that. A sandbox's status.limits has what is in force.
 	LogBytes *int64 `json:"logBytes,omitempty"`
+	// uploadBytes is the largest file that can be uploaded. No limit by default.
+	UploadBytes *int64 `json:"uploadBytes,omitempty"`
 }
 
 // LimitsApplyConfiguration constructs a declarative configuration of the Limits type for use with
@@ -77,5 +79,13 @@ func (b *LimitsApplyConfiguration) WithArtifactBytes(value int64) *LimitsApplyCo
 // If called multiple times, the LogBytes field is set to the value of the last call.
 func (b *LimitsApplyConfiguration) WithLogBytes(value int64) *LimitsApplyConfiguration {
 	b.LogBytes = &value
+	return b
+}
+
+// WithUploadBytes sets the UploadBytes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UploadBytes field is set to the value of the last call.
+func (b *LimitsApplyConfiguration) WithUploadBytes(value int64) *LimitsApplyConfiguration {
+	b.UploadBytes = &value
 	return b
 }
