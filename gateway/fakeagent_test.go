@@ -30,6 +30,8 @@ type fakeAgent struct {
 	// stream answers a command whose output is wanted as it happens; the default
 	// writes the command itself.
 	stream func(f frames, r *http.Request, req client.ExecRequest)
+	// upload answers an upload; the default takes it.
+	upload func(w http.ResponseWriter, r *http.Request)
 	// before, if set, sees every request first and may answer it.
 	before func(w http.ResponseWriter, r *http.Request) (done bool)
 
@@ -114,6 +116,8 @@ func (a *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/exec":
 		a.run(w, r)
+	case r.Method == http.MethodPost && r.URL.Path == "/v1/files":
+		a.receive(w, r)
 	case r.URL.Path == "/v1/processes" || strings.HasPrefix(r.URL.Path, "/v1/processes/"):
 		a.process(w, r)
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/artifacts":

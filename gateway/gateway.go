@@ -89,8 +89,9 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 		Observe:       g.metrics.Resolve,
 		Log:           log,
 	})
+	calls := dispatch.New(g.agents, resolver, g.store, log, g.metrics.Trouble)
 	mcp := mcpserver.Server{
-		Calls:      dispatch.New(g.agents, resolver, g.store, log, g.metrics.Trouble),
+		Calls:      calls,
 		Authorizer: authorizer,
 		Namespaces: namespaces,
 		Metrics:    g.metrics,
@@ -102,6 +103,7 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 		Authenticator: authenticator,
 		Authorizer:    authorizer,
 		Sessions:      resolver,
+		Uploads:       calls,
 		Namespaces:    namespaces,
 		Calls:         cancellation.NewRegistry(time.Now),
 		Metrics:       g.metrics,

@@ -75,7 +75,7 @@ func (d *Dispatcher) send(ctx context.Context, a *attempt, rec *session.Record, 
 		return errElsewhere
 	}
 	err := d.while(ctx, rec, send)
-	if !errors.Is(err, client.ErrSessionRequired) {
+	if !errors.Is(err, client.ErrSessionRequired) || errors.Is(err, errSpent) {
 		return err
 	}
 	if a.tied() {
@@ -90,7 +90,7 @@ func (d *Dispatcher) send(ctx context.Context, a *attempt, rec *session.Record, 
 
 // again tells whether the call may be sent once more, and prepares for it.
 func (d *Dispatcher) again(ctx context.Context, a *attempt, req *session.Request, rec *session.Record, err error) bool {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(err, errSpent) {
 		return false
 	}
 	switch {

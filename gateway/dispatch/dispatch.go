@@ -9,6 +9,8 @@
 // When the connection breaks, so that nobody knows whether the call arrived:
 //
 //	Exec, Export, Input, Signal   never: they may have had their effect
+//	Upload                        never, nor once its body was read from: it can't
+//	                              be read again
 //	Processes, Output             once: they have none
 //	Start                         once, in the same container alone: its agent
 //	                              knows the process by an id that the call carries
@@ -18,6 +20,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -35,6 +38,7 @@ type Agent interface {
 	ExecStream(ctx context.Context, pod client.Pod, request client.ExecRequest, commandTimeout time.Duration, sink func(kind byte, data []byte) error) (*client.ExecResult, error)
 	Export(ctx context.Context, pod client.Pod, path string) (*client.Artifact, error)
 	ReadArtifact(ctx context.Context, pod client.Pod, id string, span client.Span, budget int64) (*client.Reading, error)
+	Upload(ctx context.Context, pod client.Pod, name string, size int64, body io.Reader) (*client.File, error)
 	Processes
 }
 

@@ -70,6 +70,8 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		return &AgentError{errEnded.Error(), err}
 	case errors.Is(err, errReplaced):
 		return &AgentError{errReplaced.Error() + d.cause(ctx, rec), err}
+	case errors.Is(err, client.ErrBody):
+		return &AgentError{"the upload's body ended early; nothing was kept", err}
 	case ctx.Err() != nil:
 		return cancelled(ctx, err)
 	case errors.Is(err, client.ErrUnauthorized):

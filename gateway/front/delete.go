@@ -10,6 +10,8 @@ import (
 	"github.com/berth-dev/berth/gateway/session"
 )
 
+const invalidSessionID = "a session ID is 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit"
+
 // deleteSession ends a session: 204, also when there is none or it is another's.
 func (f *Front) deleteSession(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
@@ -22,7 +24,7 @@ func (f *Front) deleteSession(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	if !session.ValidID(id) {
 		call.Code = audit.CodeInvalid
-		refuse(w, http.StatusBadRequest, "invalid_session_id", "a session ID is 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit")
+		refuse(w, http.StatusBadRequest, "invalid_session_id", invalidSessionID)
 		return
 	}
 	call.Session = id

@@ -16,14 +16,21 @@ import (
 	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/authz"
 	"github.com/berth-dev/berth/gateway/cancellation"
+	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/metrics"
 	"github.com/berth-dev/berth/gateway/room"
 	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
 // Ender deletes sessions.
 type Ender interface {
 	End(ctx context.Context, key session.Key, caller *authn.Caller) error
+}
+
+// Uploads puts files into sessions.
+type Uploads interface {
+	Upload(ctx context.Context, req session.Request, u dispatch.Upload) (f *client.File, notice string, err error)
 }
 
 // Options of the front.
@@ -44,6 +51,7 @@ type Front struct {
 	Authenticator authn.Authenticator
 	Authorizer    authz.Authorizer
 	Sessions      Ender
+	Uploads       Uploads
 	Namespaces    session.Namespaces
 	Calls         *cancellation.Registry
 	Metrics       *metrics.Metrics
@@ -53,12 +61,14 @@ type Front struct {
 	bodies *room.Room
 }
 
-// Handler returns the routes: mcp at /mcp, and DELETE /sessions/{id}.
+// Handler returns the routes: mcp at /mcp, DELETE /sessions/{id}, and
+// POST /sessions/{id}/files.
 func (f *Front) Handler(mcp http.Handler) http.Handler {
 	f.bodies = room.New(bodyRoom)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", f.Options.KeepAlive.wrap(f.cancel(mcp)))
 	mux.HandleFunc("DELETE /sessions/{id...}", f.deleteSession)
 	mux.HandleFunc("DELETE /sessions", f.deleteSession)
+	mux.HandleFunc("POST /sessions/{id}/files", f.upload)
 	return f.limit(f.origin(f.audit(f.authenticate(mux))))
 }

@@ -14,6 +14,13 @@ import (
 // doesn't hold a connection.
 func (f *Front) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isUpload(r) {
+			// It has a limit of its own, the session's, and a time for each piece once
+			// it is read. Until then, no more is read of it than of any other.
+			f.extendBody(w)
+			next.ServeHTTP(w, r)
+			return
+		}
 		if r.ContentLength > f.Options.MaxBody {
 			f.Metrics.Refusal("body_too_large")
 			w.Header().Set("Connection", "close")
@@ -21,10 +28,15 @@ func (f *Front) limit(next http.Handler) http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, f.Options.MaxBody)
-		// A connection that can't have deadlines is a test's.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.Options.BodyTimeout))
+		f.extendBody(w)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// extendBody gives a body its time from now on. A connection that can't have
+// deadlines is a test's.
+func (f *Front) extendBody(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.Options.BodyTimeout))
 }
 
 // What a body costs: it is copied for each who reads it, the SDK and the agent's
@@ -63,8 +75,7 @@ func (f *Front) admitBody(w http.ResponseWriter, r *http.Request) (share *room.S
 		refuse(w, http.StatusServiceUnavailable, "busy", "too many large requests at a time: try again")
 		return nil, false
 	}
-	// The time to send it begins now.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.Options.BodyTimeout))
+	f.extendBody(w) // the time to send it begins now
 	return share, true
 }
 

@@ -30,7 +30,7 @@ func New(sandboxes func() int) *Metrics {
 		Registry: prometheus.NewRegistry(),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_gateway_calls_total",
-			Help: "Finished calls by operation (a tool's name, unknown_tool, resources/read, delete_session) and result code.",
+			Help: "Finished calls by operation (a tool's name, unknown_tool, resources/read, delete_session, upload_file) and result code.",
 		}, []string{"operation", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "berth_gateway_call_duration_seconds",
@@ -43,7 +43,7 @@ func New(sandboxes func() int) *Metrics {
 		}),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_gateway_payload_bytes_total",
-			Help: "Payload of calls by direction: in (arguments) or out (results, artifacts).",
+			Help: "Payload of calls by direction: in (arguments, uploads) or out (results, artifacts).",
 		}, []string{"direction"}),
 		resolves: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "berth_gateway_resolve_duration_seconds",

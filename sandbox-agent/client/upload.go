@@ -53,7 +53,14 @@ func (c *Client) Upload(ctx context.Context, pod Pod, name string, size int64, b
 	if err := decode(resp, maxSmallAnswer, &f); err != nil {
 		return nil, errors.Join(err, context.Cause(ctx))
 	}
-	return &f, checkFile(&f, size)
+	sent, whole := taking.sum()
+	if size < 0 && !whole {
+		return nil, badAnswer("a file before all of it was sent")
+	}
+	if err := checkFile(&f, sent); err != nil {
+		return nil, err
+	}
+	return &f, nil
 }
 
 // taken is a body that an agent takes piece by piece. While it waits for a piece,
@@ -64,7 +71,8 @@ type taken struct {
 
 	mu    sync.Mutex
 	timer *time.Timer
-	err   error // of body, but its end
+	n     int64
+	err   error // of body, its end too
 	ended bool
 }
 
@@ -80,7 +88,8 @@ func (t *taken) Read(p []byte) (int, error) {
 	n, err := t.body.Read(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err != nil && !errors.Is(err, io.EOF) {
+	t.n += int64(n)
+	if err != nil {
 		t.err = err
 	}
 	if !t.ended {
@@ -106,7 +115,17 @@ func (t *taken) stop() {
 func (t *taken) failure() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if errors.Is(t.err, io.EOF) {
+		return nil
+	}
 	return t.err
+}
+
+// sum is how much was read, and whether that was all.
+func (t *taken) sum() (n int64, whole bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.n, errors.Is(t.err, io.EOF)
 }
 
 // checkFile refuses a file that no upload of so many bytes becomes.
@@ -116,7 +135,7 @@ func checkFile(f *File, size int64) error {
 		return badAnswer("file name is malformed")
 	case len(f.Path) > wire.MaxPath || !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || path.Base(f.Path) != f.Name || !printable(f.Path):
 		return badAnswer("file path is malformed")
-	case f.Size < 0 || size >= 0 && f.Size != size:
+	case f.Size < 0 || f.Size != size:
 		return badAnswer("file size is not what was sent")
 	}
 	return nil

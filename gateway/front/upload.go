@@ -1,0 +1,220 @@
+package front
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berth-dev/berth/gateway/audit"
+	"github.com/berth-dev/berth/gateway/authn"
+	"github.com/berth-dev/berth/gateway/authz"
+	"github.com/berth-dev/berth/gateway/cancellation"
+	"github.com/berth-dev/berth/gateway/dispatch"
+	"github.com/berth-dev/berth/gateway/session"
+)
+
+// maxFileName bounds what a caller calls a file, in bytes: an agent's request
+// line has an end.
+const maxFileName = 4096
+
+// isUpload tells whether a request's body is a file.
+func isUpload(r *http.Request) bool { return r.Method == http.MethodPost && isUploadPath(r.URL.Path) }
+
+func isUploadPath(path string) bool {
+	rest, ok := strings.CutPrefix(path, "/sessions/")
+	id, ok2 := strings.CutSuffix(rest, "/files")
+	return ok && ok2 && !strings.Contains(id, "/")
+}
+
+// uploaded is the answer to an upload.
+type uploaded struct {
+	Path   string `json:"path"`
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	Notice string `json:"notice,omitempty"`
+}
+
+// upload streams a file into a session, which is made if there is none: 201. Its
+// body is not read before the session's agent has agreed to take it.
+func (f *Front) upload(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	call := audit.Call{Operation: "upload_file", Code: audit.CodePanic}
+	body := &fileBody{body: r.Body, extend: func() { f.extendBody(w) }, release: func() { bodyRead(w) }}
+	defer body.stop()
+	defer f.Metrics.Begin()()
+	defer func() {
+		call.InBytes = body.read()
+		call.Duration = time.Since(start)
+		audit.Log(r.Context(), f.Log, &call)
+		f.Metrics.Call(call.Operation, call.Code, call.Duration, call.InBytes, 0)
+	}()
+	if r.ContentLength == 0 {
+		bodyRead(w) // there is none: only a disconnect is still to be noticed
+	}
+	req, name, refusal := f.uploadRequest(r, &call)
+	if refusal != nil {
+		refuseUpload(w, r, body, refusal)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(f.Options.Ending, func() { cancel(cancellation.ErrShutdown) })()
+	file, notice, err := f.Uploads.Upload(ctx, req, dispatch.Upload{Name: name, Size: r.ContentLength, Body: body})
+	if err != nil {
+		refusal := uploadRefusal(err)
+		call.Code = refusal.audit
+		if r.Context().Err() != nil {
+			call.Code = audit.CodeCancelled
+		}
+		refuseUpload(w, r, body, refusal)
+		return
+	}
+	call.Code = audit.CodeOK
+	answer, _ := json.Marshal(uploaded{file.Path, file.Name, file.Size, notice}) // text and a number: can't fail
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusCreated)
+	w.Write(append(answer, '\n')) // a client that has gone needs no answer
+}
+
+// uploadRequest says where a file goes and what it is called, checking that its
+// caller may send it. Nothing is made before.
+func (f *Front) uploadRequest(r *http.Request, call *audit.Call) (req session.Request, name string, _ *refusal) {
+	call.Code = audit.CodeInvalid
+	id := r.PathValue("id")
+	if !session.ValidID(id) {
+		return req, "", &refusal{status: http.StatusBadRequest, code: "invalid_session_id", message: invalidSessionID}
+	}
+	call.Session = id
+	name, bad := uploadParameters(r)
+	if bad != nil {
+		return req, "", bad
+	}
+	caller, ok := authn.FromContext(r.Context())
+	if !ok {
+		call.Code = audit.CodeForbidden
+		return req, "", &refusal{status: http.StatusUnauthorized, code: "unauthenticated", message: authn.ErrUnauthenticated.Error()}
+	}
+	call.Namespace = f.Namespaces.For(caller)
+	allowed, err := f.Authorizer.Allowed(r.Context(), caller, authz.Create, call.Namespace, id)
+	if err != nil {
+		call.Code = audit.CodeFailed
+		f.Log.ErrorContext(r.Context(), "Caller could not be authorized", "namespace", call.Namespace, "session", id, "error", err)
+		return req, "", &refusal{status: http.StatusServiceUnavailable, code: "authorization_unavailable", message: "callers can't be authorized at the moment; try again"}
+	}
+	if !allowed {
+		call.Code = audit.CodeForbidden
+		return req, "", &refusal{status: http.StatusForbidden, code: "forbidden", message: session.ErrForbidden.Error()}
+	}
+	return session.Request{Key: session.Key{Namespace: call.Namespace, Name: id}, Caller: caller, MayCreate: true}, name, nil
+}
+
+// uploadParameters returns the name, which is the only parameter. Of headers,
+// those are refused that say that the body isn't the file's bytes.
+func uploadParameters(r *http.Request) (name string, _ *refusal) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	name = values.Get("name")
+	if err != nil || len(values) != 1 || len(values["name"]) != 1 || name == "" || len(name) > maxFileName {
+		return "", &refusal{status: http.StatusBadRequest, code: "bad_request", message: "want the query ?name=NAME, of 1 to 4096 bytes, and nothing else"}
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	encoding := r.Header.Get("Content-Encoding")
+	if err == nil && strings.HasPrefix(kind, "multipart/") || encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return "", &refusal{status: http.StatusUnsupportedMediaType, code: "unsupported_media", message: "the body must be the file's bytes: no form, no encoding"}
+	}
+	return name, nil
+}
+
+// lingerTime is for a client that still sends to see that it was refused.
+const lingerTime = time.Second
+
+// refuseUpload answers a client that may still send: if the connection were
+// closed on that, the answer could be lost.
+func refuseUpload(w http.ResponseWriter, r *http.Request, body *fileBody, refused *refusal) {
+	unread := body.stop()
+	w.Header().Set("Connection", "close")
+	if refused.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	refuse(w, refused.status, refused.code, refused.message)
+	// Each of these fails only when the connection is gone or the body has ended.
+	control := http.NewResponseController(w)
+	_ = control.Flush()
+	if unread && r.Header.Get("Expect") != "" {
+		return // it was not told to send
+	}
+	_ = control.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.Copy(io.Discard, r.Body)
+}
+
+// fileBody is a body whose pieces have a time each. A backstop: the agent's own is
+// shorter.
+type fileBody struct {
+	body            io.Reader
+	extend, release func()
+
+	mu      sync.Mutex
+	n       int64
+	begun   bool
+	ended   bool
+	stopped bool
+}
+
+// Read implements io.Reader.
+func (b *fileBody) Read(p []byte) (int, error) {
+	if err := b.begin(); err != nil {
+		return 0, err
+	}
+	n, err := b.body.Read(p)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.n += int64(n)
+	if errors.Is(err, io.EOF) {
+		b.ended = true
+		if !b.stopped {
+			b.release()
+		}
+	}
+	return n, err
+}
+
+func (b *fileBody) begin() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.ended:
+		return io.EOF
+	case b.stopped:
+		return http.ErrBodyReadAfterClose
+	}
+	b.begun = true
+	b.extend()
+	return nil
+}
+
+// stop ends the body for who still has it, and tells whether it was never read.
+func (b *fileBody) stop() (unread bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = true
+	return !b.begun
+}
+
+func (b *fileBody) read() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.n
+}
+
+// stalled tells whether a body ended because nothing came of it.
+func stalled(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
