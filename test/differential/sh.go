@@ -9,7 +9,7 @@ import "path/filepath"
 var shGrammar = map[string]rule{
 	"variable": {flat: []string{"e0", "e1", "e2", "e3"}},
 	"file":     {flat: []string{"one", "two", "sub/three", "'a b'"}},
-	"literal":  {flat: []string{"foo", "42", "''", "'a b'", `"it's"`, `'say "hi"'`, `a\ b`, `'$x'`, "'a\nb'", "'tab\there'", "'\x01\x7f'", "é☃", `"\$x \\"`, "'*'", "x=y", `"$(printf 'a\377\nb\n\n')"`, `'\n'`}},
+	"literal":  {flat: []string{"foo", "42", "''", "'a b'", `"it's"`, `'say "hi"'`, `a\ b`, `'$‹variable›'`, "'a\nb'", "'tab\there'", "'\x01\x7f'", "é☃", `"\$x \\"`, "'*'", "x=y", `"$(printf 'a\377\nb\n\n')"`, `'\n'`}},
 	"value":    {flat: []string{"‹literal›", "‹literal›", `"$‹variable›"`, `"${‹variable›:-‹literal›}"`, `"${‹variable›%o*}"`, `"${‹variable›#?}"`, `"${#‹variable›}"`, `"$((‹int› * ‹int› + 1))"`, `"$(echo ‹literal› | tr a-z A-Z)"`, `"${PWD##*/}"`, "`echo bq`"}},
 	"statement": {flat: []string{
 		"echo ‹value›", "printf '[%s]' ‹value› ‹value›", "export ‹variable›=‹value›", "export ‹variable›=‹value›", "e1=‹value›; export e1", "unset ‹variable›", "cd ‹directory› 2>/dev/null", "umask 0‹small›‹small›",
