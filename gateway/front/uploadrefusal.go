@@ -19,18 +19,16 @@ type refusal struct {
 	audit   string // the code of the audit line
 }
 
-// passedOn are an agent's answers that its caller is to see, with their status.
-var passedOn = []struct {
-	err    error
-	status int
-	code   string
-}{
-	{client.ErrOutsideWorkspace, http.StatusForbidden, "outside_workspace"},
-	{client.ErrForbidden, http.StatusForbidden, "forbidden"},
-	{client.ErrStalled, http.StatusRequestTimeout, "stalled"},
-	{client.ErrNameTaken, http.StatusConflict, "name_taken"},
-	{client.ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large"},
-	{client.ErrNoSpace, http.StatusInsufficientStorage, "no_space"},
+// passedOn are an agent's codes that its caller is to see, with their status.
+var passedOn = map[string]int{
+	"bad_request":       http.StatusBadRequest,
+	"outside_workspace": http.StatusForbidden,
+	"forbidden":         http.StatusForbidden,
+	"stalled":           http.StatusRequestTimeout,
+	"name_taken":        http.StatusConflict,
+	"too_large":         http.StatusRequestEntityTooLarge,
+	"internal":          http.StatusInternalServerError,
+	"no_space":          http.StatusInsufficientStorage,
 }
 
 // uploadRefusal is the answer to an upload that failed.
@@ -52,16 +50,10 @@ func uploadStatus(err error) (status int, code string) {
 		agent    *dispatch.AgentError
 		notReady *session.NotReadyError
 	)
-	for _, p := range passedOn {
-		if errors.As(err, &refused) && errors.Is(err, p.err) && refused.Status == p.status {
-			return p.status, p.code
-		}
+	if errors.As(err, &refused) && passedOn[refused.Code] == refused.Status {
+		return refused.Status, refused.Code
 	}
 	switch {
-	case errors.As(err, &refused) && refused.Code == "bad_request" && refused.Status == http.StatusBadRequest:
-		return http.StatusBadRequest, "bad_request"
-	case errors.As(err, &refused) && refused.Code == "internal" && refused.Status == http.StatusInternalServerError:
-		return http.StatusInternalServerError, "internal"
 	case errors.Is(err, client.ErrBody) && stalled(err):
 		return http.StatusRequestTimeout, "stalled"
 	case errors.Is(err, client.ErrBody):
