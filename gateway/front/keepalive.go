@@ -88,11 +88,12 @@ func (s *streamWriter) beat() {
 	if _, err := s.w.Write(comment); err != nil {
 		return // the client has gone, which its context tells
 	}
-	_ = http.NewResponseController(s.w).Flush()
+	_ = http.NewResponseController(s.w).Flush() // fails as the write above does
 	s.timer.Reset(s.options.Interval)
 }
 
-// extend gives the client its time for the next write.
+// extend gives the client its time for the next write. A connection that can't
+// have deadlines is a test's.
 func (s *streamWriter) extend() {
 	_ = http.NewResponseController(s.w).SetWriteDeadline(time.Now().Add(s.options.WriteTimeout))
 }
