@@ -144,6 +144,7 @@ func TestClientThatDoesNotReadHoldsNoCommand(t *testing.T) {
 				if took := <-ended; took != 10*time.Second {
 					t.Errorf("the command took %s, want its 10 s", took)
 				}
+				synctest.Wait() // the result is there before anything is read
 				got := messages(t, conn)
 				if len(got) != 2 || !strings.Contains(got[0], `"notifications/progress"`) || !strings.Contains(got[1], `"stdout":"exact"`) {
 					t.Errorf("%d messages, %.300q; want the one that was not read and the result", len(got), got)
@@ -165,6 +166,7 @@ func TestPanicAfterProgressIsAResult(t *testing.T) {
 					panic("the handler's own")
 				}})
 				ask(t, conn, era)
+				synctest.Wait() // the result is there before anything is read
 				got := messages(t, conn)
 				if len(got) != 2 || !strings.Contains(got[0], `"message":"told"`) || !strings.Contains(got[1], `"isError":true`) || strings.Contains(got[1], `"error"`) {
 					t.Errorf("messages %.500q, want a notification and a failed result", got)
