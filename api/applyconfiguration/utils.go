@@ -25,6 +25,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.EmptyDirWorkspaceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EnvVar"):
 		return &apiv1alpha1.EnvVarApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Files"):
+		return &apiv1alpha1.FilesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LifecycleDefaults"):
 		return &apiv1alpha1.LifecycleDefaultsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Limits"):

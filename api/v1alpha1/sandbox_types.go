@@ -192,6 +192,13 @@ type SandboxStatus struct {
 	// background processes runs, it is not idle.
 	// +optional
 	BackgroundIsActivity *bool `json:"backgroundIsActivity,omitempty"`
+
+	// fileRoots are in force for this session: what file tools reach besides the
+	// workspace.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	FileRoots []FileRoot `json:"fileRoots,omitempty"`
 }
 
 // Termination is the end of a pod or of its session container.

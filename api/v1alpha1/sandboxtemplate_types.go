@@ -32,6 +32,10 @@ type SandboxTemplateSpec struct {
 	// them the built-in defaults hold.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
+
+	// files say what file tools reach. Without it: the workspace.
+	// +optional
+	Files *Files `json:"files,omitempty"`
 }
 
 // Workspace is the session's /workspace.
@@ -147,6 +151,30 @@ type Limits struct {
 	// +kubebuilder:validation:Maximum=1099511627776
 	UploadBytes *int64 `json:"uploadBytes,omitempty"`
 }
+
+// Files say what file tools reach.
+//
+// +kubebuilder:validation:MinProperties=1
+type Files struct {
+	// roots are directories of the session's container that file tools reach
+	// besides the workspace, as far as its user may. Exports and uploads stay in
+	// the workspace.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Roots []FileRoot `json:"roots,omitempty"`
+}
+
+// FileRoot is the absolute path of a directory, written in the shortest way: no
+// "." or "..", no double or trailing slash.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=256
+// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="must be an absolute path"
+// +kubebuilder:validation:XValidation:rule="self == '/' || !self.matches('//|/$|/[.][.]?(/|$)')",message="must be a path without . or .., and without double or trailing slashes"
+// +kubebuilder:validation:XValidation:rule="!self.matches('[[:cntrl:]]')",message="must not contain control characters"
+type FileRoot string
 
 // SandboxTemplateStatus is the controller's.
 type SandboxTemplateStatus struct {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -74,4 +75,12 @@ func defaultDuration(field **v1alpha1.Duration, length time.Duration) {
 // backgroundIsActivity is the template's word on what keeps a session from being idle.
 func backgroundIsActivity(template *v1alpha1.SandboxTemplate) bool {
 	return template.Spec.Lifecycle != nil && ptr.Deref(template.Spec.Lifecycle.BackgroundIsActivity, false)
+}
+
+// fileRoots are what the template lets file tools reach besides the workspace.
+func fileRoots(template *v1alpha1.SandboxTemplate) []v1alpha1.FileRoot {
+	if template.Spec.Files == nil {
+		return nil
+	}
+	return slices.Clone(template.Spec.Files.Roots)
 }

@@ -46,6 +46,7 @@ func Compute(seen *Observation, plan Plan, done Outcome) Computed {
 	if seen.Template != nil && (!recorded(sandbox) || next.Limits == nil) {
 		next.Limits = effectiveLimits(sandbox, seen.Template)
 		next.BackgroundIsActivity = ptr.To(backgroundIsActivity(seen.Template))
+		next.FileRoots = fileRoots(seen.Template)
 	}
 
 	ready, cause := false, Cause{}

@@ -252,7 +252,7 @@ func TestLimitsAreCompleteAndThoseOfThePodsBirth(t *testing.T) {
 		}
 	}
 
-	edited := builders.MakeTemplate("default", "team").Limits(v1alpha1.Limits{CommandTimeout: duration("7s")}).Lifecycle(time.Hour, 0).BackgroundIsActivity().Obj()
+	edited := builders.MakeTemplate("default", "team").Limits(v1alpha1.Limits{CommandTimeout: duration("7s")}).Lifecycle(time.Hour, 0).BackgroundIsActivity().FileRoots("/data").Obj()
 	old := with(1, born)
 	old.Limits = effectiveLimits(aSandbox().Obj(), aTemplate())
 	old.BackgroundIsActivity = ptr.To(false)
@@ -263,6 +263,9 @@ func TestLimitsAreCompleteAndThoseOfThePodsBirth(t *testing.T) {
 	if after.Status.ExpiresAt != nil {
 		t.Errorf("an edit of the template gave a live pod the end %s", after.Status.ExpiresAt)
 	}
+	if len(after.Status.FileRoots) != 0 {
+		t.Errorf("an edit of the template gave a live session's file tools the roots %v", after.Status.FileRoots)
+	}
 	if *after.Status.BackgroundIsActivity {
 		t.Error("an edit of the template changed what keeps a live session from being idle")
 	}
@@ -272,6 +275,9 @@ func TestLimitsAreCompleteAndThoseOfThePodsBirth(t *testing.T) {
 	}
 	if at := after.Status.ExpiresAt; at == nil || !at.Time.Equal(born.Add(time.Hour)) {
 		t.Errorf("the next pod ends at %v, want an hour after creation", at)
+	}
+	if diff := cmp.Diff([]v1alpha1.FileRoot{"/data"}, after.Status.FileRoots); diff != "" {
+		t.Errorf("file roots of the next pod (-want +got):\n%s", diff)
 	}
 	if !*after.Status.BackgroundIsActivity {
 		t.Error("the next pod's session is idle while a background process runs, against the edited template")

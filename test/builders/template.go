@@ -81,6 +81,12 @@ func (b *Template) Limits(limits v1alpha1.Limits) *Template {
 	return b
 }
 
+// FileRoots sets spec.files.roots.
+func (b *Template) FileRoots(roots ...v1alpha1.FileRoot) *Template {
+	b.object.Spec.Files = &v1alpha1.Files{Roots: roots}
+	return b
+}
+
 // Pod changes the pod template.
 func (b *Template) Pod(change func(*corev1.PodTemplateSpec)) *Template {
 	change(&b.object.Spec.PodTemplate)

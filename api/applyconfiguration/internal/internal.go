@@ -47,6 +47,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: value
       type:
         scalar: string
+- name: com.github.berth-dev.berth.api.v1alpha1.FileRoot
+  scalar: string
+- name: com.github.berth-dev.berth.api.v1alpha1.Files
+  map:
+    fields:
+    - name: roots
+      type:
+        list:
+          elementType:
+            namedType: com.github.berth-dev.berth.api.v1alpha1.FileRoot
+          elementRelationship: associative
 - name: com.github.berth-dev.berth.api.v1alpha1.LifecycleDefaults
   map:
     fields:
@@ -176,6 +187,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: expiresAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: fileRoots
+      type:
+        list:
+          elementType:
+            namedType: com.github.berth-dev.berth.api.v1alpha1.FileRoot
+          elementRelationship: associative
     - name: keyID
       type:
         scalar: string
@@ -232,6 +249,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.berth-dev.berth.api.v1alpha1.SandboxTemplateSpec
   map:
     fields:
+    - name: files
+      type:
+        namedType: com.github.berth-dev.berth.api.v1alpha1.Files
     - name: lifecycle
       type:
         namedType: com.github.berth-dev.berth.api.v1alpha1.LifecycleDefaults

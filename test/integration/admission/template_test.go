@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -69,6 +70,40 @@ var _ = Describe("A SandboxTemplate", func() {
 		Entry("larger uploads", limits("uploadBytes", int64(1)<<40+1), "less than or equal to 1099511627776"),
 	)
 
+	DescribeTable("lets file tools reach directories by paths of one form",
+		func(ctx SpecContext, roots []any, refused string) {
+			spec := map[string]any{"files": map[string]any{"roots": roots}}
+			Expect(admin.Create(ctx, templateWith(spec), client.DryRunAll)).To(outcome(refused))
+		},
+		Entry("one", []any{"/data"}, accepted),
+		Entry("all", []any{"/"}, accepted),
+		Entry("deep, with dots, spaces and any script", []any{"/srv/..data/v1.2/...", "/a b", "/данные", "/.x"}, accepted),
+		Entry("none", []any{}, "at least 1 items"),
+		Entry("8", fileRoots(8), accepted),
+		Entry("9", fileRoots(9), "must have at most 8 items"),
+		Entry("twice the same", []any{"/data", "/data"}, "Duplicate value"),
+		Entry("256 characters", []any{"/" + strings.Repeat("a", 255)}, accepted),
+		Entry("257 characters", []any{"/" + strings.Repeat("a", 256)}, "may not be more than 256"),
+		Entry("no characters", []any{""}, "at least 1 chars"),
+		Entry("relative", []any{"data"}, "must be an absolute path"),
+		Entry("of a home", []any{"~/data"}, "must be an absolute path"),
+		Entry("a parent at the end", []any{"/data/.."}, "without . or .."),
+		Entry("a parent at the start", []any{"/../data"}, "without . or .."),
+		Entry("a parent within", []any{"/a/../b"}, "without . or .."),
+		Entry("a dot at the end", []any{"/data/."}, "without . or .."),
+		Entry("a dot within", []any{"/a/./b"}, "without . or .."),
+		Entry("a double slash", []any{"/a//b"}, "double or trailing"),
+		Entry("two slashes alone", []any{"//"}, "double or trailing"),
+		Entry("a trailing slash", []any{"/data/"}, "double or trailing"),
+		Entry("a newline", []any{"/a\nb"}, "control characters"),
+		Entry("a NUL", []any{"/a\x00b"}, "control characters"),
+		Entry("no text", []any{int64(1)}, "must be of type string"),
+	)
+
+	It("has files of some shape", func(ctx SpecContext) {
+		Expect(admin.Create(ctx, templateWith(map[string]any{"files": map[string]any{}}), client.DryRunAll)).To(outcome("at least 1 propert"))
+	})
+
 	It("lets nothing out where its network says nothing", func(ctx SpecContext) {
 		template := templateWith(map[string]any{"network": map[string]any{}})
 		Expect(admin.Create(ctx, template, client.DryRunAll)).To(Succeed())
@@ -122,4 +157,13 @@ func rules(count int) []any {
 		list = append(list, map[string]any{"ports": []any{map[string]any{"protocol": "TCP", "port": int64(443)}}})
 	}
 	return list
+}
+
+// fileRoots gives n directories.
+func fileRoots(n int) []any {
+	var roots []any
+	for i := range n {
+		roots = append(roots, fmt.Sprintf("/data%d", i))
+	}
+	return roots
 }

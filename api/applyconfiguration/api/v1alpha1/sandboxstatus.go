@@ -52,6 +52,9 @@ type SandboxStatusApplyConfiguration struct {
 	// backgroundIsActivity is in force for this session: while one of its
 	// background processes runs, it is not idle.
 	BackgroundIsActivity *bool `json:"backgroundIsActivity,omitempty"`
+	// fileRoots are in force for this session: what file tools reach besides the
+	// workspace.
+	FileRoots []apiv1alpha1.FileRoot `json:"fileRoots,omitempty"`
 }
 
 // SandboxStatusApplyConfiguration constructs a declarative configuration of the SandboxStatus type for use with
@@ -174,5 +177,15 @@ func (b *SandboxStatusApplyConfiguration) WithLimits(value *LimitsApplyConfigura
 // If called multiple times, the BackgroundIsActivity field is set to the value of the last call.
 func (b *SandboxStatusApplyConfiguration) WithBackgroundIsActivity(value bool) *SandboxStatusApplyConfiguration {
 	b.BackgroundIsActivity = &value
+	return b
+}
+
+// WithFileRoots adds the given value to the FileRoots field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the FileRoots field.
+func (b *SandboxStatusApplyConfiguration) WithFileRoots(values ...apiv1alpha1.FileRoot) *SandboxStatusApplyConfiguration {
+	for i := range values {
+		b.FileRoots = append(b.FileRoots, values[i])
+	}
 	return b
 }

@@ -30,6 +30,8 @@ type SandboxTemplateSpecApplyConfiguration struct {
 	// limits bound what one call may take, and what calls leave behind. Without
 	// them the built-in defaults hold.
 	Limits *LimitsApplyConfiguration `json:"limits,omitempty"`
+	// files say what file tools reach. Without it: the workspace.
+	Files *FilesApplyConfiguration `json:"files,omitempty"`
 }
 
 // SandboxTemplateSpecApplyConfiguration constructs a declarative configuration of the SandboxTemplateSpec type for use with
@@ -75,5 +77,13 @@ func (b *SandboxTemplateSpecApplyConfiguration) WithNetwork(value *NetworkApplyC
 // If called multiple times, the Limits field is set to the value of the last call.
 func (b *SandboxTemplateSpecApplyConfiguration) WithLimits(value *LimitsApplyConfiguration) *SandboxTemplateSpecApplyConfiguration {
 	b.Limits = value
+	return b
+}
+
+// WithFiles sets the Files field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Files field is set to the value of the last call.
+func (b *SandboxTemplateSpecApplyConfiguration) WithFiles(value *FilesApplyConfiguration) *SandboxTemplateSpecApplyConfiguration {
+	b.Files = value
 	return b
 }
