@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
-	"net/url"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -17,29 +17,21 @@ import (
 	"github.com/berth-dev/berth/test/session"
 )
 
-// uploaded is the gateway's answer to an upload.
-type uploaded struct {
-	Path string `json:"path"`
-	Name string `json:"name"`
-	Size int64  `json:"size"`
+// upload sends a file, which must be taken.
+func upload(ctx context.Context, target session.Target, name string, content io.Reader) session.File {
+	GinkgoHelper()
+	file, err := session.Upload(ctx, target, name, content)
+	Expect(err).NotTo(HaveOccurred())
+	return file
 }
 
-// upload sends a file to a session.
-func upload(ctx context.Context, target session.Target, name string, content io.Reader) (status int, file uploaded) {
+// refusedUpload sends a file, which must be refused, and gives the status.
+func refusedUpload(ctx context.Context, target session.Target, name string, content io.Reader) int {
 	GinkgoHelper()
-	to := "http://" + target.Address + "/sessions/" + target.ID + "/files?name=" + url.QueryEscape(name)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, content)
-	Expect(err).NotTo(HaveOccurred())
-	request.Header.Set("Authorization", "Bearer "+target.Token)
-	response, err := http.DefaultClient.Do(request)
-	Expect(err).NotTo(HaveOccurred())
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	Expect(err).NotTo(HaveOccurred())
-	if response.StatusCode == http.StatusCreated {
-		Expect(json.Unmarshal(body, &file)).To(Succeed(), "%s", body)
-	}
-	return response.StatusCode, file
+	_, err := session.Upload(ctx, target, name, content)
+	var refusal *session.Refusal
+	Expect(errors.As(err, &refusal)).To(BeTrue(), "%v", err)
+	return refusal.Status
 }
 
 var _ = Describe("An uploaded file", func() {
@@ -48,9 +40,8 @@ var _ = Describe("An uploaded file", func() {
 		content := make([]byte, 3<<20)
 		rand.Read(content) // never fails (crypto/rand)
 		// The session doesn't exist yet.
-		status, file := upload(ctx, t.target("s"), "../my data.tar.gz", bytes.NewReader(content))
-		Expect(status).To(Equal(http.StatusCreated))
-		Expect(file).To(Equal(uploaded{Path: "/workspace/uploads/my_data.tar.gz", Name: "my_data.tar.gz", Size: int64(len(content))}))
+		file := upload(ctx, t.target("s"), "../my data.tar.gz", bytes.NewReader(content))
+		Expect(file).To(Equal(session.File{Path: "/workspace/uploads/my_data.tar.gz", Name: "my_data.tar.gz", Size: int64(len(content))}))
 
 		s := connect(ctx, t.target("s"))
 		Expect(run(ctx, s, "cd / && sha256sum < "+file.Path+" | cut -d' ' -f1")).To(Equal(sum(content) + "\n"))
@@ -60,8 +51,7 @@ var _ = Describe("An uploaded file", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(sum(read)).To(Equal(sum(content)))
 
-		status, file = upload(ctx, t.target("s"), "my data.tar.gz", bytes.NewReader(nil))
-		Expect(status).To(Equal(http.StatusCreated))
+		file = upload(ctx, t.target("s"), "my data.tar.gz", bytes.NewReader(nil))
 		Expect(file.Name).To(Equal("my_data_2.tar.gz"), "nothing is overwritten")
 	}, SpecTimeout(specTimeout))
 
@@ -71,12 +61,9 @@ var _ = Describe("An uploaded file", func() {
 			template.Spec.Limits = &v1alpha1.Limits{UploadBytes: ptr.To[int64](limit)}
 		})
 		content := make([]byte, limit+1)
-		status, _ := upload(ctx, t.target("s"), "fits", bytes.NewReader(content[:limit]))
-		Expect(status).To(Equal(http.StatusCreated))
-		status, _ = upload(ctx, t.target("s"), "announced", bytes.NewReader(content))
-		Expect(status).To(Equal(http.StatusRequestEntityTooLarge))
-		status, _ = upload(ctx, t.target("s"), "not announced", io.MultiReader(bytes.NewReader(content)))
-		Expect(status).To(Equal(http.StatusRequestEntityTooLarge))
+		upload(ctx, t.target("s"), "fits", bytes.NewReader(content[:limit]))
+		Expect(refusedUpload(ctx, t.target("s"), "announced", bytes.NewReader(content))).To(Equal(http.StatusRequestEntityTooLarge))
+		Expect(refusedUpload(ctx, t.target("s"), "not announced", io.MultiReader(bytes.NewReader(content)))).To(Equal(http.StatusRequestEntityTooLarge))
 		Expect(run(ctx, connect(ctx, t.target("s")), "ls -A uploads")).To(Equal("fits\n"), "what was refused left nothing")
 	}, SpecTimeout(specTimeout))
 
@@ -85,10 +72,8 @@ var _ = Describe("An uploaded file", func() {
 		run(ctx, connect(ctx, t.target("s")), "true")
 		target := t.target("s")
 		target.Token = t.newCaller(ctx, "other")
-		status, _ := upload(ctx, target, "a", bytes.NewReader([]byte("x")))
-		Expect(status).To(Equal(http.StatusForbidden))
+		Expect(refusedUpload(ctx, target, "a", strings.NewReader("x"))).To(Equal(http.StatusForbidden))
 		target.Token = ""
-		status, _ = upload(ctx, target, "a", bytes.NewReader([]byte("x")))
-		Expect(status).To(Equal(http.StatusUnauthorized))
+		Expect(refusedUpload(ctx, target, "a", strings.NewReader("x"))).To(Equal(http.StatusUnauthorized))
 	}, SpecTimeout(specTimeout))
 })

@@ -14,10 +14,8 @@ func End(ctx context.Context, target Target) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if target.Token != "" {
-		request.Header.Set("Authorization", "Bearer "+target.Token)
-	}
-	response, err := http.DefaultClient.Do(request)
+	authorize(request, target)
+	response, err := plain.Do(request)
 	if err != nil {
 		return 0, fmt.Errorf("delete session %s: %w", target.ID, err)
 	}
