@@ -26,6 +26,11 @@ const actAsAgent = "BERTH_TEST_ACT_AS_AGENT"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(actAsAgent) != "" {
+		if os.Getenv(refuseLinks) != "" {
+			if err := installLinkFilter(); err != nil {
+				panic(err)
+			}
+		}
 		stop := profileAgent()
 		main()
 		stop()
