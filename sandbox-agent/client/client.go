@@ -18,7 +18,8 @@ type Options struct {
 	AllowLoopback bool
 	// DialTimeout bounds a connect; 0 is 5 s.
 	DialTimeout time.Duration
-	// Timeout bounds every request but Exec, ReadArtifact and Upload; 0 is 10 s.
+	// Timeout bounds every request but Exec, ReadArtifact, Upload and those of the
+	// file tools; 0 is 10 s.
 	Timeout time.Duration
 	// QueueWait is how long a command may wait behind others; 0 is 10 min.
 	QueueWait time.Duration
@@ -31,8 +32,9 @@ type Options struct {
 	Admit func(ctx context.Context, size int64) error
 	// ReadTimeout bounds ReadArtifact, its body included; 0 is 10 min.
 	ReadTimeout time.Duration
-	// StallTimeout is how long the agent may take nothing of an upload, or leave
-	// it unanswered; 0 is 1 min.
+	// StallTimeout is how long the agent may take nothing of an upload or a file
+	// that is written, or leave one of these or another file tool unanswered; 0 is
+	// 1 min.
 	StallTimeout time.Duration
 }
 

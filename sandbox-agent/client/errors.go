@@ -27,27 +27,32 @@ var ErrBody = errors.New("the body could not be read")
 
 // What an agent refuses with. The request did not run.
 var (
-	ErrUnauthorized     = errors.New("agent refused the token")          // 401: another pod has this address
-	ErrSessionRequired  = errors.New("agent has no session bound")       // 409: Bind, then repeat once
-	ErrSessionBound     = errors.New("agent serves another Sandbox")     // 409
-	ErrGone             = errors.New("agent no longer takes requests")   // 410
-	ErrNotFound         = errors.New("not found")                        // 404
-	ErrOutsideWorkspace = errors.New("path is outside the workspace")    // 403
-	ErrForbidden        = errors.New("not allowed in the sandbox")       // 403
-	ErrNameTaken        = errors.New("all names like it are taken")      // 409
-	ErrStalled          = errors.New("the upload stalled")               // 408
-	ErrNotRegular       = errors.New("not a regular file")               // 422
-	ErrNotRunning       = errors.New("the process has ended")            // 422
-	ErrInputClosed      = errors.New("the process takes no more input")  // 422
-	ErrIsJob            = errors.New("a job of the shell's own")         // 422: reach it through Exec
-	ErrTooLarge         = errors.New("larger than the limit")            // 413
-	ErrQueueFull        = errors.New("too many commands wait")           // 429
-	ErrTooManyArtifacts = errors.New("too many artifacts are held")      // 429
-	ErrTooManyProcesses = errors.New("too many processes run")           // 429
-	ErrNoShell          = errors.New("the image has no shell")           // 503
-	ErrDraining         = errors.New("agent is shutting down")           // 503
-	ErrNoSpace          = errors.New("no space left in the sandbox")     // 507
-	ErrRange            = errors.New("range is not within the artifact") // 416
+	ErrUnauthorized     = errors.New("agent refused the token")         // 401: another pod has this address
+	ErrSessionRequired  = errors.New("agent has no session bound")      // 409: Bind, then repeat once
+	ErrSessionBound     = errors.New("agent serves another Sandbox")    // 409
+	ErrGone             = errors.New("agent no longer takes requests")  // 410
+	ErrNotFound         = errors.New("not found")                       // 404
+	ErrOutsideWorkspace = errors.New("path is outside the workspace")   // 403
+	ErrForbidden        = errors.New("not allowed in the sandbox")      // 403
+	ErrNameTaken        = errors.New("all names like it are taken")     // 409
+	ErrStalled          = errors.New("the upload stalled")              // 408
+	ErrChanged          = errors.New("the file changed meanwhile")      // 409: repeat
+	ErrNotRegular       = errors.New("not a regular file")              // 422
+	ErrNotDirectory     = errors.New("not a directory")                 // 422
+	ErrNotText          = errors.New("not text, so without lines")      // 422
+	ErrNoMatch          = errors.New("what to replace is not there")    // 422
+	ErrManyMatches      = errors.New("what to replace is not unique")   // 422
+	ErrNotRunning       = errors.New("the process has ended")           // 422
+	ErrInputClosed      = errors.New("the process takes no more input") // 422
+	ErrIsJob            = errors.New("a job of the shell's own")        // 422: reach it through Exec
+	ErrTooLarge         = errors.New("larger than the limit")           // 413
+	ErrQueueFull        = errors.New("too many commands wait")          // 429
+	ErrTooManyArtifacts = errors.New("too many artifacts are held")     // 429
+	ErrTooManyProcesses = errors.New("too many processes run")          // 429
+	ErrNoShell          = errors.New("the image has no shell")          // 503
+	ErrDraining         = errors.New("agent is shutting down")          // 503
+	ErrNoSpace          = errors.New("no space left in the sandbox")    // 507
+	ErrRange            = errors.New("range is not within the file")    // 416
 )
 
 var errorOf = map[string]error{
@@ -60,7 +65,12 @@ var errorOf = map[string]error{
 	wire.CodeForbidden:        ErrForbidden,
 	wire.CodeNameTaken:        ErrNameTaken,
 	wire.CodeStalled:          ErrStalled,
+	wire.CodeChanged:          ErrChanged,
 	wire.CodeNotRegular:       ErrNotRegular,
+	wire.CodeNotDirectory:     ErrNotDirectory,
+	wire.CodeNotText:          ErrNotText,
+	wire.CodeNoMatch:          ErrNoMatch,
+	wire.CodeManyMatches:      ErrManyMatches,
 	wire.CodeNotRunning:       ErrNotRunning,
 	wire.CodeInputClosed:      ErrInputClosed,
 	wire.CodeIsJob:            ErrIsJob,

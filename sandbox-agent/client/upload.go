@@ -26,15 +26,29 @@ import (
 // agent may refuse a body that has come to a halt. An error matches ErrBody if
 // body was the cause.
 func (c *Client) Upload(ctx context.Context, pod Pod, name string, size int64, body io.Reader) (*File, error) {
+	query := url.Values{wire.FileName: {name}}
+	var f File
+	sent, err := c.sendFile(ctx, pod, http.MethodPost, wire.FilesPath+"?"+query.Encode(), size, body, &f)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFile(&f, sent); err != nil {
+		return nil, err
+	}
+	return &f, nil
+}
+
+// sendFile streams body, as Upload says, and reads the agent's answer. It returns
+// how much was sent.
+func (c *Client) sendFile(ctx context.Context, pod Pod, method, path string, size int64, body io.Reader, answer any) (int64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	taking := newTaken(body, c.options.StallTimeout, func() { cancel(context.DeadlineExceeded) })
 	defer taking.stop()
 
-	query := url.Values{wire.FileName: {name}}
-	req, err := c.request(ctx, pod, http.MethodPost, wire.FilesPath+"?"+query.Encode(), nil, nil)
+	req, err := c.request(ctx, pod, method, path, nil, nil)
 	if err != nil {
-		return nil, notSent{err}
+		return 0, notSent{err}
 	}
 	req.Header.Set("Content-Type", wire.FileType)
 	req.ContentLength, req.Body = size, http.NoBody
@@ -45,22 +59,18 @@ func (c *Client) Upload(ctx context.Context, pod Pod, name string, size int64, b
 	resp, err := c.send(pod, req)
 	if err != nil {
 		if failed := taking.failure(); failed != nil {
-			return nil, fmt.Errorf("%w: %w", ErrBody, failed)
+			return 0, fmt.Errorf("%w: %w", ErrBody, failed)
 		}
-		return nil, errors.Join(err, context.Cause(ctx))
+		return 0, errors.Join(err, context.Cause(ctx))
 	}
-	var f File
-	if err := decode(resp, maxSmallAnswer, &f); err != nil {
-		return nil, errors.Join(err, context.Cause(ctx))
+	if err := decode(resp, maxSmallAnswer, answer); err != nil {
+		return 0, errors.Join(err, context.Cause(ctx))
 	}
 	sent, whole := taking.sum()
 	if size < 0 && !whole {
-		return nil, badAnswer("a file before all of it was sent")
+		return 0, badAnswer("a file before all of it was sent")
 	}
-	if err := checkFile(&f, sent); err != nil {
-		return nil, err
-	}
-	return &f, nil
+	return sent, nil
 }
 
 // taken is a body that an agent takes piece by piece. While it waits for a piece,

@@ -16,10 +16,16 @@ const (
 	CodeNameTaken        = "name_taken"         // 409: so are all names like it
 	CodeSessionRequired  = "session_required"   // 409: bind, then repeat
 	CodeSessionBound     = "session_bound"      // 409: bound to another Sandbox
+	CodeChanged          = "changed"            // 409: the file was written to meanwhile: repeat
 	CodeTooLarge         = "too_large"          // 413
 	CodeUnsupportedMedia = "unsupported_media"  // 415
 	CodeQuiesced         = "quiesced"           // 410
+	CodeOutOfRange       = "out_of_range"       // 416
 	CodeNotRegular       = "not_regular"        // 422
+	CodeNotDirectory     = "not_directory"      // 422
+	CodeNotText          = "not_text"           // 422: it has no lines; read bytes
+	CodeNoMatch          = "no_match"           // 422: what an edit replaces is not there
+	CodeManyMatches      = "many_matches"       // 422: it is there more than once
 	CodeNotRunning       = "not_running"        // 422: the process has ended
 	CodeInputClosed      = "input_closed"       // 422: the process takes no more input
 	CodeIsJob            = "is_job"             // 422: the shell's own, see KindJob

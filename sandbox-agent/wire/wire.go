@@ -67,6 +67,9 @@ type Session struct {
 	// BackgroundIsActivity makes a background process that runs count as
 	// activity.
 	BackgroundIsActivity bool `json:"background_is_activity,omitempty"`
+	// FileRoots are directories beside the workspace that the file tools reach:
+	// absolute, cleaned, at most MaxFileRoots. Binding again replaces them.
+	FileRoots []string `json:"file_roots,omitempty"`
 }
 
 // EnvVar is one environment variable, with a literal value.
@@ -173,25 +176,6 @@ type LogFile struct {
 	Size int64  `json:"size"`
 	// Truncated says that the stream was longer: the limit or the disk was full.
 	Truncated bool `json:"truncated,omitempty"`
-	// ExpiresIn is how many seconds it stays readable.
-	ExpiresIn int `json:"expires_in"`
-}
-
-// ExportRequest is the body of POST /v1/artifacts.
-type ExportRequest struct {
-	// Path is relative to the workspace, or absolute inside it.
-	Path string `json:"path"`
-}
-
-// Artifact describes one exported file.
-type Artifact struct {
-	// ID is 32 lower-case hex digits.
-	ID       string `json:"id"`
-	Name     string `json:"name"`
-	MIMEType string `json:"mime_type"`
-	Size     int64  `json:"size"`
-	// SHA256 is lower-case hex; empty above CopiedArtifact.
-	SHA256 string `json:"sha256,omitempty"`
 	// ExpiresIn is how many seconds it stays readable.
 	ExpiresIn int `json:"expires_in"`
 }
