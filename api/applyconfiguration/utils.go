@@ -21,6 +21,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=berth.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("Artifacts"):
+		return &apiv1alpha1.ArtifactsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EmptyDirWorkspace"):
 		return &apiv1alpha1.EmptyDirWorkspaceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EnvVar"):

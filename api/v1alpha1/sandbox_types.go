@@ -199,6 +199,11 @@ type SandboxStatus struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
 	FileRoots []FileRoot `json:"fileRoots,omitempty"`
+
+	// artifactStore is in force for this session: where its exports go. Empty:
+	// they stay in its pod.
+	// +optional
+	ArtifactStore StoreName `json:"artifactStore,omitempty"`
 }
 
 // Termination is the end of a pod or of its session container.

@@ -36,6 +36,11 @@ type SandboxTemplateSpec struct {
 	// files say what file tools reach. Without it: the workspace.
 	// +optional
 	Files *Files `json:"files,omitempty"`
+
+	// artifacts say where exported files are kept. Without it: in the pod, for
+	// 5 minutes.
+	// +optional
+	Artifacts *Artifacts `json:"artifacts,omitempty"`
 }
 
 // Workspace is the session's /workspace.
@@ -175,6 +180,25 @@ type Files struct {
 // +kubebuilder:validation:XValidation:rule="self == '/' || !self.matches('//|/$|/[.][.]?(/|$)')",message="must be a path without . or .., and without double or trailing slashes"
 // +kubebuilder:validation:XValidation:rule="!self.matches('[[:cntrl:]]')",message="must not contain control characters"
 type FileRoot string
+
+// Artifacts say where exported files are kept.
+//
+// +kubebuilder:validation:MinProperties=1
+type Artifacts struct {
+	// store is the name of an object store that the gateway's own configuration
+	// defines. Exported files go there, and outlive their sandbox until they
+	// expire. Where the gateway has no store of that name, exports fail.
+	// +optional
+	Store StoreName `json:"store,omitempty"`
+}
+
+// StoreName is the name of an artifact store, as the gateway's configuration has
+// it.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",message="must be at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit"
+type StoreName string
 
 // SandboxTemplateStatus is the controller's.
 type SandboxTemplateStatus struct {

@@ -84,3 +84,11 @@ func fileRoots(template *v1alpha1.SandboxTemplate) []v1alpha1.FileRoot {
 	}
 	return slices.Clone(template.Spec.Files.Roots)
 }
+
+// artifactStore is where the template wants exports to go; empty is the pod.
+func artifactStore(template *v1alpha1.SandboxTemplate) v1alpha1.StoreName {
+	if template.Spec.Artifacts == nil {
+		return ""
+	}
+	return template.Spec.Artifacts.Store
+}

@@ -47,6 +47,7 @@ func Compute(seen *Observation, plan Plan, done Outcome) Computed {
 		next.Limits = effectiveLimits(sandbox, seen.Template)
 		next.BackgroundIsActivity = ptr.To(backgroundIsActivity(seen.Template))
 		next.FileRoots = fileRoots(seen.Template)
+		next.ArtifactStore = artifactStore(seen.Template)
 	}
 
 	ready, cause := false, Cause{}

@@ -252,7 +252,7 @@ func TestLimitsAreCompleteAndThoseOfThePodsBirth(t *testing.T) {
 		}
 	}
 
-	edited := builders.MakeTemplate("default", "team").Limits(v1alpha1.Limits{CommandTimeout: duration("7s")}).Lifecycle(time.Hour, 0).BackgroundIsActivity().FileRoots("/data").Obj()
+	edited := builders.MakeTemplate("default", "team").Limits(v1alpha1.Limits{CommandTimeout: duration("7s")}).Lifecycle(time.Hour, 0).BackgroundIsActivity().FileRoots("/data").ArtifactStore("archive").Obj()
 	old := with(1, born)
 	old.Limits = effectiveLimits(aSandbox().Obj(), aTemplate())
 	old.BackgroundIsActivity = ptr.To(false)
@@ -266,6 +266,9 @@ func TestLimitsAreCompleteAndThoseOfThePodsBirth(t *testing.T) {
 	if len(after.Status.FileRoots) != 0 {
 		t.Errorf("an edit of the template gave a live session's file tools the roots %v", after.Status.FileRoots)
 	}
+	if store := after.Status.ArtifactStore; store != "" {
+		t.Errorf("an edit of the template sends a live session's exports to %q", store)
+	}
 	if *after.Status.BackgroundIsActivity {
 		t.Error("an edit of the template changed what keeps a live session from being idle")
 	}
@@ -278,6 +281,9 @@ func TestLimitsAreCompleteAndThoseOfThePodsBirth(t *testing.T) {
 	}
 	if diff := cmp.Diff([]v1alpha1.FileRoot{"/data"}, after.Status.FileRoots); diff != "" {
 		t.Errorf("file roots of the next pod (-want +got):\n%s", diff)
+	}
+	if store := after.Status.ArtifactStore; store != "archive" {
+		t.Errorf("artifact store of the next pod %q, want archive", store)
 	}
 	if !*after.Status.BackgroundIsActivity {
 		t.Error("the next pod's session is idle while a background process runs, against the edited template")

@@ -87,6 +87,12 @@ func (b *Template) FileRoots(roots ...v1alpha1.FileRoot) *Template {
 	return b
 }
 
+// ArtifactStore sets spec.artifacts.store.
+func (b *Template) ArtifactStore(name v1alpha1.StoreName) *Template {
+	b.object.Spec.Artifacts = &v1alpha1.Artifacts{Store: name}
+	return b
+}
+
 // Pod changes the pod template.
 func (b *Template) Pod(change func(*corev1.PodTemplateSpec)) *Template {
 	change(&b.object.Spec.PodTemplate)

@@ -28,6 +28,12 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.berth-dev.berth.api.v1alpha1.Artifacts
+  map:
+    fields:
+    - name: store
+      type:
+        namedType: com.github.berth-dev.berth.api.v1alpha1.StoreName
 - name: com.github.berth-dev.berth.api.v1alpha1.Duration
   scalar: string
 - name: com.github.berth-dev.berth.api.v1alpha1.EgressClass
@@ -173,6 +179,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.berth-dev.berth.api.v1alpha1.SandboxStatus
   map:
     fields:
+    - name: artifactStore
+      type:
+        namedType: com.github.berth-dev.berth.api.v1alpha1.StoreName
     - name: backgroundIsActivity
       type:
         scalar: boolean
@@ -249,6 +258,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.berth-dev.berth.api.v1alpha1.SandboxTemplateSpec
   map:
     fields:
+    - name: artifacts
+      type:
+        namedType: com.github.berth-dev.berth.api.v1alpha1.Artifacts
     - name: files
       type:
         namedType: com.github.berth-dev.berth.api.v1alpha1.Files
@@ -282,6 +294,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
 - name: com.github.berth-dev.berth.api.v1alpha1.StartKind
+  scalar: string
+- name: com.github.berth-dev.berth.api.v1alpha1.StoreName
   scalar: string
 - name: com.github.berth-dev.berth.api.v1alpha1.TemplateReference
   map:

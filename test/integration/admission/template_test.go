@@ -104,6 +104,28 @@ var _ = Describe("A SandboxTemplate", func() {
 		Expect(admin.Create(ctx, templateWith(map[string]any{"files": map[string]any{}}), client.DryRunAll)).To(outcome("at least 1 propert"))
 	})
 
+	DescribeTable("names an artifact store by a DNS label",
+		func(ctx SpecContext, store any, refused string) {
+			spec := map[string]any{"artifacts": map[string]any{"store": store}}
+			Expect(admin.Create(ctx, templateWith(spec), client.DryRunAll)).To(outcome(refused))
+		},
+		Entry("a name", "archive-2", accepted),
+		Entry("of 63 characters", strings.Repeat("a", 63), accepted),
+		Entry("of 64 characters", strings.Repeat("a", 64), "may not be more than 63"),
+		Entry("of none", "", "at least 1 chars"),
+		Entry("with a capital", "Archive", "beginning and ending with a letter or digit"),
+		Entry("with a dot", "a.b", "beginning and ending with a letter or digit"),
+		Entry("that begins with -", "-a", "beginning and ending with a letter or digit"),
+		Entry("that ends with -", "a-", "beginning and ending with a letter or digit"),
+		Entry("of a URL", "https://bucket", "beginning and ending with a letter or digit"),
+		Entry("with a newline", "a\n", "beginning and ending with a letter or digit"),
+		Entry("no text", int64(1), "must be of type string"),
+	)
+
+	It("says something where it has artifacts", func(ctx SpecContext) {
+		Expect(admin.Create(ctx, templateWith(map[string]any{"artifacts": map[string]any{}}), client.DryRunAll)).To(outcome("at least 1 propert"))
+	})
+
 	It("lets nothing out where its network says nothing", func(ctx SpecContext) {
 		template := templateWith(map[string]any{"network": map[string]any{}})
 		Expect(admin.Create(ctx, template, client.DryRunAll)).To(Succeed())

@@ -55,6 +55,9 @@ type SandboxStatusApplyConfiguration struct {
 	// fileRoots are in force for this session: what file tools reach besides the
 	// workspace.
 	FileRoots []apiv1alpha1.FileRoot `json:"fileRoots,omitempty"`
+	// artifactStore is in force for this session: where its exports go. Empty:
+	// they stay in its pod.
+	ArtifactStore *apiv1alpha1.StoreName `json:"artifactStore,omitempty"`
 }
 
 // SandboxStatusApplyConfiguration constructs a declarative configuration of the SandboxStatus type for use with
@@ -187,5 +190,13 @@ func (b *SandboxStatusApplyConfiguration) WithFileRoots(values ...apiv1alpha1.Fi
 	for i := range values {
 		b.FileRoots = append(b.FileRoots, values[i])
 	}
+	return b
+}
+
+// WithArtifactStore sets the ArtifactStore field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ArtifactStore field is set to the value of the last call.
+func (b *SandboxStatusApplyConfiguration) WithArtifactStore(value apiv1alpha1.StoreName) *SandboxStatusApplyConfiguration {
+	b.ArtifactStore = &value
 	return b
 }

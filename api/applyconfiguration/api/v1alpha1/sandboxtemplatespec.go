@@ -32,6 +32,9 @@ type SandboxTemplateSpecApplyConfiguration struct {
 	Limits *LimitsApplyConfiguration `json:"limits,omitempty"`
 	// files say what file tools reach. Without it: the workspace.
 	Files *FilesApplyConfiguration `json:"files,omitempty"`
+	// artifacts say where exported files are kept. Without it: in the pod, for
+	// 5 minutes.
+	Artifacts *ArtifactsApplyConfiguration `json:"artifacts,omitempty"`
 }
 
 // SandboxTemplateSpecApplyConfiguration constructs a declarative configuration of the SandboxTemplateSpec type for use with
@@ -85,5 +88,13 @@ func (b *SandboxTemplateSpecApplyConfiguration) WithLimits(value *LimitsApplyCon
 // If called multiple times, the Files field is set to the value of the last call.
 func (b *SandboxTemplateSpecApplyConfiguration) WithFiles(value *FilesApplyConfiguration) *SandboxTemplateSpecApplyConfiguration {
 	b.Files = value
+	return b
+}
+
+// WithArtifacts sets the Artifacts field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Artifacts field is set to the value of the last call.
+func (b *SandboxTemplateSpecApplyConfiguration) WithArtifacts(value *ArtifactsApplyConfiguration) *SandboxTemplateSpecApplyConfiguration {
+	b.Artifacts = value
 	return b
 }
