@@ -60,7 +60,7 @@ func Reference(ctx context.Context, s Script, dir, notes string) (Outcome, error
 		if r.Status, err = strconv.Atoi(code); err != nil {
 			return o, err
 		}
-		r.Stdout, r.Stderr = normal(r.Stdout, dir), normal(r.Stderr, dir)
+		r.Stdout, r.Stderr = normal(r.Stdout), normal(r.Stderr)
 		o.Parts = append(o.Parts, r)
 	}
 	o.Files, err = files(dir)

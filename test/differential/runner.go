@@ -26,24 +26,26 @@ func (r Runner) Run(ctx context.Context, s Script) (difference string) {
 		return err.Error()
 	}
 	defer os.RemoveAll(dir)
-	// Equally long names, since scripts measure and cut paths; digits, since they
-	// change the case of letters.
-	session, plain := filepath.Join(dir, "1", "work"), filepath.Join(dir, "2", "work")
+	// One path for both, one after the other: scripts cut paths, match them and
+	// change their case.
+	work, over := filepath.Join(dir, "work"), filepath.Join(dir, "over")
 	notes, gatePath := filepath.Join(dir, "notes"), filepath.Join(dir, "gate")
-	err = errors.Join(os.MkdirAll(session, 0o755), os.MkdirAll(plain, 0o755), os.Mkdir(notes, 0o755), unix.Mkfifo(gatePath, 0o600))
-	if err != nil {
+	if err := errors.Join(os.Mkdir(work, 0o755), os.Mkdir(notes, 0o755), unix.Mkfifo(gatePath, 0o600)); err != nil {
 		return err.Error()
 	}
-	agent, err := localagent.Start(ctx, localagent.Options{Workspace: session, Environ: environ(s.Path, session), Hide: r.Hide})
+	want, err := Reference(ctx, s, work, notes)
+	if err != nil {
+		return "the reference: " + err.Error()
+	}
+	if err := errors.Join(os.Rename(work, over), os.Mkdir(work, 0o755)); err != nil {
+		return err.Error()
+	}
+	agent, err := localagent.Start(ctx, localagent.Options{Workspace: work, Environ: environ(s.Path, work), Hide: r.Hide})
 	if err != nil {
 		return err.Error()
 	}
 	defer agent.Stop()
-	want, err := Reference(ctx, s, plain, notes)
-	if err != nil {
-		return "the reference: " + err.Error()
-	}
-	got, err := Session(ctx, s, agent, session, gatePath)
+	got, err := Session(ctx, s, agent, work, gatePath)
 	if err != nil {
 		return "the session: " + err.Error()
 	}

@@ -27,7 +27,7 @@ func Session(ctx context.Context, s Script, a *localagent.Agent, dir, gatePath s
 		if r.Notice != "" || r.TimedOut {
 			return o, fmt.Errorf("part %d: %+v", i, *r)
 		}
-		o.Parts = append(o.Parts, Result{Stdout: normal(r.Stdout, dir), Stderr: normal(r.Stderr, dir), Status: r.ExitCode})
+		o.Parts = append(o.Parts, Result{Stdout: normal(r.Stdout), Stderr: normal(r.Stderr), Status: r.ExitCode})
 	}
 	var err error
 	o.Files, err = files(dir)

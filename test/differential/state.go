@@ -43,10 +43,8 @@ var own = regexp.MustCompile(`(?m)^declare -\S+ __berth\w*(=.*)?\n`)
 var numbers = regexp.MustCompile(`(line\s)\d+:?( +\d+ )?|(?m)^ +\d+ (Done|Killed|Terminated|Exit)`)
 
 // normal takes out of a stream what must differ.
-func normal(stream, dir string) string {
-	stream = replaceInvalid(stream)
-	top := regexp.MustCompile("(?i)" + regexp.QuoteMeta(filepath.Dir(dir)))
-	return numbers.ReplaceAllString(top.ReplaceAllString(stream, "/TOP"), "$1#$3")
+func normal(stream string) string {
+	return numbers.ReplaceAllString(replaceInvalid(stream), "$1#$3")
 }
 
 // replaceInvalid does to each byte that is not UTF-8 what an answer does.
@@ -75,7 +73,7 @@ func files(dir string) (map[string]string, error) {
 			content, err = os.Readlink(path)
 		}
 		name, _ := filepath.Rel(dir, path) // path is below dir
-		all[name] = info.Mode().String() + " " + normal(content, dir)
+		all[name] = info.Mode().String() + " " + normal(content)
 		return err
 	})
 	return all, err
