@@ -52,7 +52,10 @@ func (a *agent) refusesAll(t *testing.T) {
 		},
 		"bind":   func() error { return a.client.Bind(t.Context(), a.pod, client.Session{UID: "sandbox-1"}) },
 		"cancel": func() error { return a.client.CancelExec(t.Context(), a.pod, "x") },
-		"export": func() error { _, err := a.client.Export(t.Context(), a.pod, "x"); return err },
+		"export": func() error {
+			_, err := a.client.Export(t.Context(), a.pod, client.ExportRequest{Path: "x"})
+			return err
+		},
 	} {
 		err := call()
 		var refusal *client.Error

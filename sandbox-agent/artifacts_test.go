@@ -30,7 +30,7 @@ func (a *agent) write(t testing.TB, name string, data []byte) {
 
 func (a *agent) export(t testing.TB, path string) *client.Artifact {
 	t.Helper()
-	artifact, err := a.client.Export(t.Context(), a.pod, path)
+	artifact, err := a.client.Export(t.Context(), a.pod, client.ExportRequest{Path: path})
 	if err != nil {
 		t.Fatalf("export %q: %v", path, err)
 	}
@@ -154,7 +154,7 @@ func TestExportRefusals(t *testing.T) {
 		"":                         nil,
 		"a\x00b":                   nil,
 	} {
-		_, err := a.client.Export(t.Context(), a.pod, path)
+		_, err := a.client.Export(t.Context(), a.pod, client.ExportRequest{Path: path})
 		var refusal *client.Error
 		if !errors.As(err, &refusal) {
 			t.Errorf("export %.40q: want a refusal, got %v", path, err)
@@ -186,7 +186,7 @@ func TestArtifactLimit(t *testing.T) {
 				if err := os.Truncate(filepath.Join(a.workspace, "f"), limit+d); err != nil {
 					t.Fatal(err)
 				}
-				got, err := a.client.Export(t.Context(), a.pod, "f")
+				got, err := a.client.Export(t.Context(), a.pod, client.ExportRequest{Path: "f"})
 				if d > 0 {
 					if !errors.Is(err, client.ErrTooLarge) {
 						t.Errorf("limit%+d: want ErrTooLarge, got %v", d, err)
@@ -288,7 +288,7 @@ func TestArtifactSlots(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 200 {
 		wg.Go(func() {
-			artifact, err := a.client.Export(t.Context(), a.pod, "f")
+			artifact, err := a.client.Export(t.Context(), a.pod, client.ExportRequest{Path: "f"})
 			switch {
 			case err == nil:
 				taken.Add(1)

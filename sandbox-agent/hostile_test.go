@@ -70,7 +70,7 @@ func TestFullDisk(t *testing.T) {
 	if r.ExitCode != 0 || !r.Truncated || r.StdoutBytes != 588895 || !strings.HasSuffix(r.Stdout, "\n100000\n") {
 		t.Errorf("a long output: %+v", *r)
 	}
-	if _, err := a.client.Export(t.Context(), a.pod, "file"); err != nil && !strings.Contains(err.Error(), "no_space") {
+	if _, err := a.client.Export(t.Context(), a.pod, client.ExportRequest{Path: "file"}); err != nil && !strings.Contains(err.Error(), "no_space") {
 		t.Errorf("export: %v", err)
 	}
 	if got := a.output(t, "rm fill /tmp/fill; echo room > file2; cat file2; echo $x"); got != "room\nkept\n" {

@@ -249,7 +249,7 @@ func TestSessionIsRequired(t *testing.T) {
 	if err := exec(); !errors.Is(err, client.ErrSessionRequired) {
 		t.Fatalf("want ErrSessionRequired, got %v", err)
 	}
-	if _, err := a.client.Export(t.Context(), a.pod, "x"); !errors.Is(err, client.ErrSessionRequired) {
+	if _, err := a.client.Export(t.Context(), a.pod, client.ExportRequest{Path: "x"}); !errors.Is(err, client.ErrSessionRequired) {
 		t.Errorf("export: want ErrSessionRequired, got %v", err)
 	}
 	h, err := a.client.Health(t.Context(), a.pod)

@@ -91,7 +91,7 @@ func (d *Dispatcher) stream(ctx context.Context, pod client.Pod, request client.
 func (d *Dispatcher) Export(ctx context.Context, req session.Request, path string) (_ *client.Artifact, notice string, err error) {
 	var artifact *client.Artifact
 	notice, err = d.call(ctx, req, never, func(ctx context.Context, rec *session.Record) (err error) {
-		artifact, err = d.agent.Export(ctx, rec.Pod(), path)
+		artifact, err = d.agent.Export(ctx, rec.Pod(), client.ExportRequest{Path: path})
 		return err
 	})
 	if err != nil {

@@ -36,7 +36,7 @@ type Agent interface {
 	// ExecStream is Exec that gives sink what the command writes, as it does. Data
 	// is valid until sink returns.
 	ExecStream(ctx context.Context, pod client.Pod, request client.ExecRequest, commandTimeout time.Duration, sink func(kind byte, data []byte) error) (*client.ExecResult, error)
-	Export(ctx context.Context, pod client.Pod, path string) (*client.Artifact, error)
+	Export(ctx context.Context, pod client.Pod, request client.ExportRequest) (*client.Artifact, error)
 	ReadArtifact(ctx context.Context, pod client.Pod, id string, span client.Span, budget int64) (*client.Reading, error)
 	Upload(ctx context.Context, pod client.Pod, name string, size int64, body io.Reader) (*client.File, error)
 	Processes

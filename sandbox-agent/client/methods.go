@@ -69,11 +69,21 @@ func (c *Client) CancelExec(ctx context.Context, pod Pod, id string) error {
 	return c.small(ctx, pod, http.MethodDelete, wire.ExecPath+"/"+id, nil, nil)
 }
 
-// Export takes the file at path, relative to the workspace or absolute inside
-// it, as an artifact that can be read for ArtifactLifetime seconds.
-func (c *Client) Export(ctx context.Context, pod Pod, path string) (*Artifact, error) {
+// Export takes a file, or an archive, as an artifact that can be read for
+// ArtifactLifetime seconds. An archive or a digest may take ExportSeconds.
+func (c *Client) Export(ctx context.Context, pod Pod, request ExportRequest) (*Artifact, error) {
+	limit := c.options.Timeout
+	if request.Archive || request.Digest {
+		limit += wire.ExportSeconds * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	resp, err := c.do(ctx, pod, http.MethodPost, wire.ArtifactsPath, nil, request)
+	if err != nil {
+		return nil, err
+	}
 	var a Artifact
-	if err := c.small(ctx, pod, http.MethodPost, wire.ArtifactsPath, wire.ExportRequest{Path: path}, &a); err != nil {
+	if err := decode(resp, maxSmallAnswer, &a); err != nil {
 		return nil, err
 	}
 	if err := checkArtifact(&a); err != nil {

@@ -24,6 +24,8 @@ type (
 	ExecLog = wire.ExecLog
 	// LogFile is one stream of it.
 	LogFile = wire.LogFile
+	// ExportRequest is what is to be exported, and how.
+	ExportRequest = wire.ExportRequest
 	// Artifact is an exported file.
 	Artifact = wire.Artifact
 	// File is what was uploaded.
@@ -47,6 +49,7 @@ const (
 	DefaultArtifactBytes  = wire.DefaultArtifactBytes
 	DefaultLogBytes       = wire.DefaultLogBytes
 	ArtifactLifetime      = wire.ArtifactLifetimeSecond // seconds
+	ExportSeconds         = wire.ExportSeconds
 	ShellBash             = wire.ShellBash
 	ShellSh               = wire.ShellSh
 	ShellNone             = wire.ShellNone

@@ -60,7 +60,10 @@ func checkArtifact(a *Artifact) error {
 		return badAnswer("artifact size or expiry is impossible")
 	case a.SHA256 != "" && !sha256Hex.MatchString(a.SHA256):
 		return badAnswer("artifact digest is malformed")
+	case len(a.Notice) > maxMessage:
+		return badAnswer("a notice of %d bytes", len(a.Notice))
 	}
+	a.Notice = clean(a.Notice, maxMessage)
 	return checkMIMEType(a.MIMEType)
 }
 

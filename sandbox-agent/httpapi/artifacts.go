@@ -18,6 +18,9 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, _ string) *Refus
 	if refusal := readJSON(w, r, wire.MaxSmallBody, &req); refusal != nil {
 		return refusal
 	}
+	if req.Archive || req.Digest {
+		return badRequest("this agent makes no archives, and digests up to 8 MiB alone")
+	}
 	taken, err := s.artifacts.Take(req.Path, s.session.current().ArtifactBytes)
 	if err != nil {
 		return refusalOf(err)

@@ -95,7 +95,7 @@ func artifact(ctx context.Context, s *soaked, i int) error {
 	if _, err := s.Run(ctx, client.ExecRequest{Command: "head -c 100000 /dev/zero > $HOME/" + name}); err != nil {
 		return err
 	}
-	a, err := s.Client.Export(ctx, s.Pod, name)
+	a, err := s.Client.Export(ctx, s.Pod, client.ExportRequest{Path: name})
 	if err != nil {
 		return err
 	}
