@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-dev/berth/sandbox-agent/filetype"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -88,7 +89,8 @@ func (s *Store) take(rel string, limit int64) (*item, error) {
 		return nil, ErrTooLarge
 	}
 	it := &item{file: f}
-	it.Name, it.Size, it.MIMEType = name(rel), info.Size(), mimeType(rel, f)
+	it.Name, it.Size = name(rel), info.Size()
+	it.MIMEType, _ = filetype.Of(rel, f)
 	if it.Size > wire.CopiedArtifact {
 		return it, nil
 	}
