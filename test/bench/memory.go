@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -69,48 +67,17 @@ func numbers(ctx context.Context, s *session.Session, command string, n int) ([]
 // gatewayUsage asks the gateway's replicas, by their metrics, what they have used:
 // processor time of all in seconds, and memory of the largest in bytes.
 func (b *bench) gatewayUsage(ctx context.Context) (seconds, memory float64, err error) {
-	ctx, cancel := context.WithCancel(ctx) // ends the forwarding
-	defer cancel()
 	pods, err := b.ReadyPods(ctx, client.ObjectKey{Namespace: cluster.SystemNamespace, Name: "berth-gateway"})
 	if err != nil {
 		return 0, 0, err
 	}
 	for _, pod := range pods {
-		address, err := b.Forward(ctx, client.ObjectKeyFromObject(&pod), 9090)
+		gauges, err := b.Scrape(ctx, client.ObjectKeyFromObject(&pod))
 		if err != nil {
 			return 0, 0, err
-		}
-		gauges, err := scrape(ctx, address)
-		if err != nil {
-			return 0, 0, fmt.Errorf("metrics of pod %s: %w", pod.Name, err)
 		}
 		seconds += gauges["process_cpu_seconds_total"]
 		memory = max(memory, gauges["process_resident_memory_bytes"])
 	}
 	return seconds, memory, nil
-}
-
-// scrape gives the metrics without labels by name.
-func scrape(ctx context.Context, address string) (map[string]float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	values := map[string]float64{}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if number, err := strconv.ParseFloat(value, 64); err == nil { // else a comment
-			values[name] = number
-		}
-	}
-	return values, nil
 }
