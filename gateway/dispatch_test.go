@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -43,6 +44,7 @@ func TestFreshAgentIsBoundOnce(t *testing.T) {
 	sandbox.Spec.Env = []berthv1alpha1.EnvVar{{Name: "A", Value: &value}}
 	sandbox.Status.Limits = &berthv1alpha1.Limits{CommandTimeout: &timeout, MaxCommandTimeout: &timeout, OutputBytes: &output, LogBytes: &logs, UploadBytes: &uploads}
 	sandbox.Status.BackgroundIsActivity = &background
+	sandbox.Status.FileRoots = []berthv1alpha1.FileRoot{"/data", "/srv/a b"}
 	api.put(t, readyOn(sandbox, fa))
 	c := newStack(t, api, nil).connect(eras[1], "alice", "s")
 	for range 2 {
@@ -59,6 +61,9 @@ func TestFreshAgentIsBoundOnce(t *testing.T) {
 	}
 	if want := (client.Limits{CommandTimeoutDefault: 120, CommandTimeoutMax: 120, OutputBytes: 2048, LogBytes: 4 << 20, UploadBytes: 5}); s.Limits != want {
 		t.Errorf("limits %+v, want %+v", s.Limits, want)
+	}
+	if diff := cmp.Diff([]string{"/data", "/srv/a b"}, s.FileRoots); diff != "" {
+		t.Errorf("file roots (-want +got):\n%s", diff)
 	}
 	if !s.BackgroundIsActivity {
 		t.Error("the agent was not told that background processes are activity")

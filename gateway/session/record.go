@@ -39,7 +39,9 @@ type Record struct {
 	Limits      client.Limits
 	// BackgroundIsActivity: a background process keeps the session from being idle.
 	BackgroundIsActivity bool
-	Env                  []client.EnvVar
+	// FileRoots are what file tools reach besides the workspace.
+	FileRoots []string
+	Env       []client.EnvVar
 
 	// suspect: the address failed a call, so it is asked for anew before it is
 	// used again.
@@ -60,6 +62,7 @@ func NewRecord(s *berthv1alpha1.Sandbox) *Record {
 		KeyID:            s.Status.KeyID,
 		Termination:      s.Status.LastTermination,
 		Limits:           limits(s.Status.Limits),
+		FileRoots:        roots(s.Status.FileRoots),
 		Env:              environment(s.Spec.Env),
 	}
 	if ready := meta.FindStatusCondition(s.Status.Conditions, berthv1alpha1.ConditionReady); ready != nil {
@@ -85,7 +88,10 @@ func (r *Record) Pod() client.Pod {
 
 // Session is what a freshly started agent is told.
 func (r *Record) Session() client.Session {
-	return client.Session{UID: string(r.UID), Env: r.Env, Limits: r.Limits, BackgroundIsActivity: r.BackgroundIsActivity}
+	return client.Session{
+		UID: string(r.UID), Env: r.Env, Limits: r.Limits,
+		BackgroundIsActivity: r.BackgroundIsActivity, FileRoots: r.FileRoots,
+	}
 }
 
 // samePod tells whether r and other route to the same place.
@@ -109,6 +115,14 @@ func environment(env []berthv1alpha1.EnvVar) []client.EnvVar {
 			v.Value = *e.Value
 		}
 		out = append(out, v)
+	}
+	return out
+}
+
+func roots(list []berthv1alpha1.FileRoot) []string {
+	var out []string
+	for _, root := range list {
+		out = append(out, string(root))
 	}
 	return out
 }
