@@ -87,6 +87,7 @@ var _ = Describe("An upload, while one takes 45 s and another one stalls,", Orde
 	}, NodeTimeout(specTimeout))
 
 	itNamesUploads(func() session.Target { return t.target("names") })
+	itUploadsMuch(func() *tenant { return t })
 
 	It("is refused if nothing comes for 20 s, and leaves nothing", func(ctx context.Context) {
 		var end uploadEnd
