@@ -43,6 +43,13 @@ const (
 	MaxEdits           = wire.MaxEdits
 	DefaultListEntries = wire.DefaultListEntries
 	MaxListEntries     = wire.MaxListEntries
+	MaxListDepth       = wire.MaxListDepth
+	MaxGlob            = wire.MaxGlob
+	MaxPath            = wire.MaxPath
+	TypeFile           = wire.TypeFile
+	// CodeOutOfRange is the code of a file tool's ErrRange, whose message says what
+	// the file has.
+	CodeOutOfRange = wire.CodeOutOfRange
 	EncodingUTF8       = wire.EncodingUTF8
 	EncodingUTF16LE    = wire.EncodingUTF16LE
 	EncodingUTF16BE    = wire.EncodingUTF16BE
@@ -121,6 +128,9 @@ func (c *Client) readFile(ctx context.Context, pod Pod, query url.Values, header
 	if err := checkFacts(&content.FileFacts); err != nil {
 		return nil, nil, err
 	}
+	if err := c.admit(ctx, resp); err != nil {
+		return nil, nil, err
+	}
 	if content.Data, err = readAll(resp, wire.MaxFileRead); err != nil {
 		return nil, nil, err
 	}
@@ -193,6 +203,10 @@ func (c *Client) ask(ctx context.Context, pod Pod, method, path string, body any
 	defer cancel()
 	resp, err := c.do(ctx, pod, method, path, nil, body)
 	if err != nil {
+		return err
+	}
+	if err := c.admit(ctx, resp); err != nil {
+		resp.Body.Close()
 		return err
 	}
 	return decode(resp, budget, answer)
