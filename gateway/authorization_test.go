@@ -9,6 +9,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
 // role lets alice and bob do everything in sandboxes but with the session
@@ -61,6 +63,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			fa := newAgent(t, "pod")
 			id := strings.Repeat("ab", 16)
 			fa.artifacts[id] = fakeArtifact{"f.txt", "text/plain", []byte("secret of " + session)}
+			fa.session = &client.Session{}
 			api.put(t, readyOn(newSandbox(session, owner), fa))
 			s := newStack(t, api, shortWait)
 			c := s.connect(eras[1], caller, session)

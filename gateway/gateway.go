@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
+	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/authz"
 	"github.com/berth-dev/berth/gateway/cancellation"
@@ -90,8 +91,10 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 		Log:           log,
 	})
 	calls := dispatch.New(g.agents, resolver, g.store, log, g.metrics.Trouble)
+	artifacts := &artifact.Reader{Authorizer: authorizer, Source: calls, Log: log}
 	mcp := mcpserver.Server{
 		Calls:      calls,
+		Artifacts:  artifacts,
 		Authorizer: authorizer,
 		Namespaces: namespaces,
 		Metrics:    g.metrics,

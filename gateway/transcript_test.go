@@ -66,6 +66,9 @@ func TestTranscripts(t *testing.T) {
 				if x.name == "bash-log" {
 					l.agent.exec = logged
 				}
+				if x.method == "resources/read" {
+					l.agent.session = &client.Session{}
+				}
 				body := message(era, x.method, x.params)
 				resp, answer := l.do(http.MethodPost, "/mcp", "alice", strings.NewReader(body), func(r *http.Request) {
 					mcpHeaders(r, era)

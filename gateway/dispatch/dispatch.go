@@ -95,10 +95,17 @@ const replacedGrace = 5 * time.Second
 // while runs send and cancels it when the session ends or its pod is gone, so
 // that nobody waits out a time-out for a command that is dead.
 func (d *Dispatcher) while(ctx context.Context, rec *session.Record, send func(context.Context, *session.Record) error) error {
+	ctx, stop := d.follow(ctx, rec)
+	defer stop()
+	return because(ctx, send(ctx, rec))
+}
+
+// follow returns a context that ends, until stop is called, when the session does
+// or its pod is gone.
+func (d *Dispatcher) follow(ctx context.Context, rec *session.Record) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	var replaced sync.Once
-	stop := d.records.Watch(rec.Key, func() {
+	detach := d.records.Watch(rec.Key, func() {
 		now, ok := d.records.Get(rec.Key)
 		switch {
 		case !ok || now.UID != rec.UID || now.Deleting:
@@ -110,8 +117,14 @@ func (d *Dispatcher) while(ctx context.Context, rec *session.Record, send func(c
 			})
 		}
 	})
-	defer stop()
-	err := send(ctx, rec)
+	return ctx, func() {
+		detach()
+		cancel(nil)
+	}
+}
+
+// because adds to an error why follow ended the context, if it did.
+func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && (errors.Is(cause, errEnded) || errors.Is(cause, errReplaced)) {
 		return errors.Join(cause, err)
 	}

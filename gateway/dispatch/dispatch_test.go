@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -124,38 +123,6 @@ func TestCallUnderWayEndsWithItsPod(t *testing.T) {
 			})
 		})
 	}
-}
-
-// dribbling is an agent that announces an artifact and doesn't send it.
-type dribbling struct{ Agent }
-
-func (dribbling) ReadArtifact(ctx context.Context, _ client.Pod, _ string, _ client.Span, _ int64) (*client.Reading, error) {
-	return &client.Reading{Length: 8, Body: endless{ctx}}, nil
-}
-
-type endless struct{ ctx context.Context }
-
-func (e endless) Read([]byte) (int, error) {
-	<-e.ctx.Done()
-	return 0, e.ctx.Err()
-}
-
-func (endless) Close() error { return nil }
-
-// The room for a read is others' too: its pod can't hold it, and waiting for it
-// doesn't count.
-func TestReadFromADribblingPodEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newOne()
-		d := New(dribbling{}, store, store, slog.New(slog.DiscardHandler), func(string) {})
-		const waited = 5 * time.Minute
-		admit := func(context.Context, int64) error { <-time.After(waited); return nil }
-		start := time.Now()
-		_, err := d.Read(t.Context(), session.Request{}, "id", client.Span{}, 1<<20, admit)
-		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "no answer in time") || took != waited+bodyWait {
-			t.Errorf("error %v after %s, want no answer in time after %s", err, took, waited+bodyWait)
-		}
-	})
 }
 
 // broken is an agent whose connection breaks.

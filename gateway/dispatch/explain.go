@@ -8,6 +8,7 @@ import (
 	"time"
 
 	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
+	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/gateway/cancellation"
 	"github.com/berth-dev/berth/gateway/room"
 	"github.com/berth-dev/berth/gateway/session"
@@ -31,12 +32,12 @@ func cancelled(ctx context.Context, err error) error {
 }
 
 // notFoundError keeps an agent's words for a file that is missing, and is
-// ErrNoArtifact for an artifact that is.
+// artifact.ErrNotFound for an artifact that is.
 type notFoundError struct{ refusal *client.Error }
 
 func (e *notFoundError) Error() string { return e.refusal.Message }
 
-func (e *notFoundError) Is(target error) bool { return target == ErrNoArtifact }
+func (e *notFoundError) Is(target error) bool { return target == artifact.ErrNotFound }
 
 func (e *notFoundError) Unwrap() error { return e.refusal }
 
@@ -60,12 +61,12 @@ func (e *AgentError) Unwrap() error { return e.Err }
 func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error) error {
 	var refusal *client.Error
 	switch {
-	case errors.Is(err, ErrLarge), errors.Is(err, room.ErrFull):
+	case errors.Is(err, room.ErrFull), errors.Is(err, artifact.ErrNotFound):
 		return err
 	case errors.Is(err, client.ErrNotFound) && errors.As(err, &refusal):
 		return &notFoundError{refusal}
 	case errors.Is(err, client.ErrRange):
-		return &AgentError{"the offset is at or beyond the end", err}
+		return artifact.ErrRange
 	case errors.Is(err, errEnded):
 		return &AgentError{errEnded.Error(), err}
 	case errors.Is(err, errReplaced):
@@ -132,7 +133,7 @@ func broke(err error) bool {
 	}
 	for _, other := range []error{
 		client.ErrNotSent, client.ErrBadAnswer, client.ErrNotFound, context.DeadlineExceeded, context.Canceled,
-		errEnded, errReplaced, errElsewhere, room.ErrFull, ErrLarge,
+		errEnded, errReplaced, errElsewhere, room.ErrFull, artifact.ErrNotFound,
 	} {
 		if errors.Is(err, other) {
 			return false

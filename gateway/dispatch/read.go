@@ -5,64 +5,70 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
+	"github.com/berth-dev/berth/gateway/artifact"
+	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
-// ErrNoArtifact is an artifact that is unknown, expired or gone with its pod.
-var ErrNoArtifact = errors.New("artifact not found")
-
-// ErrLarge is an artifact, or a part of one, that is too large to be read at once.
-var ErrLarge = errors.New("artifact is too large to be read at once")
-
-// Content is an artifact's bytes, or some of them, and what it was called at its
-// export.
-type Content struct {
-	Name     string
-	MIMEType string
-	Data     []byte
-}
-
-// Admit waits until there is room for so many bytes. It is called once an
-// artifact's size is known, and before it is read.
-type Admit func(ctx context.Context, size int64) error
-
-// bodyWait is how long a pod may take to send what room was made for. It may be
-// hostile, and others wait for that room.
-const bodyWait = time.Minute
-
-// Read returns what span says of an artifact or log: at most limit bytes.
-func (d *Dispatcher) Read(ctx context.Context, req session.Request, id string, span client.Span, limit int64, admit Admit) (*Content, error) {
-	var content *Content
-	_, err := d.call(ctx, req, never, func(ctx context.Context, rec *session.Record) (err error) {
-		content, err = d.read(ctx, rec, id, span, limit, admit)
+// Open implements artifact.Source: what a session's agent holds. The reading
+// ends with ctx, and with the session or its pod.
+func (d *Dispatcher) Open(ctx context.Context, caller *authn.Caller, handle artifact.Handle, part artifact.Part) (*artifact.Reading, error) {
+	var reading *artifact.Reading
+	req := session.Request{Key: handle.Key, Caller: caller, Existing: true}
+	_, err := d.call(ctx, req, never, func(_ context.Context, rec *session.Record) (err error) {
+		reading, err = d.open(ctx, rec, handle.ID, part)
 		return err
 	})
-	return content, err
+	if errors.Is(err, session.ErrNotFound) || errors.Is(err, session.ErrNotAvailable) {
+		return nil, fmt.Errorf("%w: %w", artifact.ErrNotFound, err)
+	}
+	return reading, err
 }
 
-func (d *Dispatcher) read(ctx context.Context, rec *session.Record, id string, span client.Span, limit int64, admit Admit) (*Content, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	// The budget is no bound here: a longer one is told apart from a bad answer,
-	// and its body is not read.
-	reading, err := d.agent.ReadArtifact(ctx, rec.Pod(), id, span, 1<<62)
+// open asks for an artifact in a context of its own, which outlasts the call.
+func (d *Dispatcher) open(ctx context.Context, rec *session.Record, id string, part artifact.Part) (*artifact.Reading, error) {
+	scope, stop := d.follow(ctx, rec)
+	// How much is read is its reader's to bound.
+	r, err := d.agent.ReadArtifact(scope, rec.Pod(), id, client.Span(part), 1<<62)
 	if err != nil {
+		err = because(scope, err)
+		stop()
+		// An agent that begins anew has nothing to be read. It isn't told its session:
+		// the first call that does something is to learn what was lost.
+		if errors.Is(err, client.ErrSessionRequired) || errors.Is(err, client.ErrNotFound) {
+			return nil, artifact.ErrNotFound
+		}
 		return nil, err
 	}
-	defer reading.Body.Close()
-	if reading.Length > limit {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrLarge, reading.Length, limit)
+	return &artifact.Reading{
+		Name: r.Name, MIMEType: r.MIMEType, Size: r.Size, SHA256: r.SHA256, ETag: r.ETag, ExpiresIn: r.ExpiresIn,
+		Offset: r.Offset, Length: r.Length,
+		Body: &agentBody{d: d, ctx: ctx, scope: scope, rec: rec, body: r.Body, stop: stop},
+	}, nil
+}
+
+// agentBody is an artifact's bytes on their way from an agent.
+type agentBody struct {
+	d          *Dispatcher
+	ctx, scope context.Context // the reader's, and that of the session's pod
+	rec        *session.Record
+	body       io.ReadCloser
+	stop       func()
+}
+
+// Read implements io.Reader. Its errors are explained, and so end a reading.
+func (b *agentBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = b.d.explain(b.ctx, b.rec, because(b.scope, fmt.Errorf("read artifact: %w", err)))
 	}
-	if err := admit(ctx, reading.Length); err != nil {
-		return nil, err
-	}
-	defer time.AfterFunc(bodyWait, func() { cancel(context.DeadlineExceeded) }).Stop()
-	data := make([]byte, reading.Length)
-	if _, err := io.ReadFull(reading.Body, data); err != nil {
-		return nil, fmt.Errorf("read artifact: %w", errors.Join(err, context.Cause(ctx)))
-	}
-	return &Content{Name: reading.Name, MIMEType: reading.MIMEType, Data: data}, nil
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *agentBody) Close() error {
+	defer b.stop()
+	return b.body.Close()
 }

@@ -18,7 +18,7 @@ const (
 )
 
 // AdmitResults returns what client.Options.Admit is in a gateway.
-func AdmitResults() Admit {
+func AdmitResults() func(ctx context.Context, size int64) error {
 	results := room.New(resultRoom)
 	return func(ctx context.Context, size int64) error { return results.Admit(ctx, min(size*costOfByte, mostCost)) }
 }

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
+	"net/http"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -14,12 +17,7 @@ import (
 
 	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/gateway/audit"
-	"github.com/berth-dev/berth/gateway/authn"
-	"github.com/berth-dev/berth/gateway/authz"
-	"github.com/berth-dev/berth/gateway/dispatch"
-	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/gateway/splice"
-	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
 const (
@@ -32,69 +30,102 @@ const (
 	spliceAbove = 64 << 10
 )
 
+// bodyWait is how long an artifact's bytes may take to come once there is room
+// for them. Their sandbox may be hostile, and others wait for that room.
+const bodyWait = time.Minute
+
+// Why an artifact is not read, in words for the caller.
+var (
+	errLarge = errors.New("artifact is too large to be read at once")
+	errSlow  = fmt.Errorf("its bytes did not come within %s: try again", bodyWait)
+)
+
 // readArtifact returns an artifact's bytes as they were at its export, or a
-// log's: all of them, or the part that the URI asks for. It needs
-// no X-Session-ID: the URI names the session, and the caller must own it. A
-// header that names another session makes it as unknown as a random URI is, and
-// so do expiry, a foreign owner, a missing right and a deleted session.
+// log's: all of them, or the part that the URI asks for. One that can't be
+// read is as unknown as a random URI is.
 func (s *Server) readArtifact(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	call := audit.FromContext(ctx)
-	call.Code = audit.CodeNotFound
 	uri := req.Params.URI
 	handle, part, err := artifact.ParseURI(uri)
 	if err != nil {
+		audit.FromContext(ctx).Code = audit.CodeNotFound
 		return nil, notFound(req, uri)
 	}
-	caller, ok := authn.FromContext(ctx)
-	if !ok || !sameSession(req, handle) {
-		return nil, notFound(req, uri)
-	}
-	call.Namespace, call.Session = handle.Namespace, handle.Name
-	target := session.Request{Key: handle.Key, Caller: caller}
-	if err := s.authorize(ctx, target, authz.Get); err != nil {
-		if call.Code == audit.CodeForbidden {
-			return nil, notFound(req, uri)
-		}
-		return nil, unavailable(err)
-	}
-	content, err := s.Calls.Read(ctx, target, handle.ID, client.Span(part), maxRead, s.reads.Admit)
+	content, err := s.content(ctx, req.Extra.Header, handle, part)
 	switch {
-	case errors.Is(err, dispatch.ErrLarge):
-		call.Code = audit.CodeInvalid
-		return nil, unavailable(fmt.Errorf("%w: read it in parts, beginning with %s?offset=0&length=%d", err, handle.URI(), maxRead))
-	case errors.Is(err, dispatch.ErrNoArtifact), errors.Is(err, session.ErrNotFound), errors.Is(err, session.ErrNotAvailable):
+	case errors.Is(err, artifact.ErrNotFound):
 		return nil, notFound(req, uri)
+	case errors.Is(err, errLarge):
+		return nil, unavailable(fmt.Errorf("%w: read it in parts, beginning with %s?offset=0&length=%d", err, handle.URI(), maxRead))
 	case err != nil:
-		call.Code = codeOf(ctx, err)
 		return nil, unavailable(err)
 	}
-	call.Code, call.OutBytes = audit.CodeOK, int64(len(content.Data))
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contents(ctx, uri, content)}}, nil
 }
 
-// sameSession tells whether a request's X-Session-ID, if it has one, is the
-// artifact's session.
-func sameSession(req *mcp.ReadResourceRequest, handle artifact.Handle) bool {
-	values := req.Extra.Header.Values(session.Header)
-	return len(values) == 0 || len(values) == 1 && values[0] == handle.Name
+// content is an artifact's bytes, or some of them.
+type content struct {
+	*artifact.Reading
+	data []byte
+}
+
+// content reads a part of an artifact, of at most maxRead bytes, whose room is
+// held until the call has been answered. It fills in the call's audit record.
+func (s *Server) content(ctx context.Context, header http.Header, handle artifact.Handle, part artifact.Part) (*content, error) {
+	call := audit.FromContext(ctx)
+	call.Namespace, call.Session = handle.Namespace, handle.Name
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c, err := s.read(ctx, cancel, header, handle, part)
+	switch {
+	case err == nil:
+		call.Code, call.OutBytes = audit.CodeOK, int64(len(c.data))
+		return c, nil
+	case errors.Is(context.Cause(ctx), errSlow):
+		call.Code, err = audit.CodeFailed, errSlow
+	case errors.Is(err, errLarge):
+		call.Code = audit.CodeInvalid
+	default:
+		call.Code = codeOf(ctx, err)
+	}
+	return nil, err
+}
+
+func (s *Server) read(ctx context.Context, cancel context.CancelCauseFunc, header http.Header, handle artifact.Handle, part artifact.Part) (*content, error) {
+	reading, err := s.Artifacts.Open(ctx, header, handle, part)
+	if err != nil {
+		return nil, err
+	}
+	defer reading.Body.Close()
+	if reading.Length > maxRead {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", errLarge, reading.Length, maxRead)
+	}
+	if err := s.reads.Admit(ctx, reading.Length); err != nil {
+		return nil, err
+	}
+	defer time.AfterFunc(bodyWait, func() { cancel(errSlow) }).Stop()
+	data := make([]byte, reading.Length)
+	if _, err := io.ReadFull(reading.Body, data); err != nil {
+		return nil, err
+	}
+	return &content{reading, data}, nil
 }
 
 // contents chooses text or blob, for a part by what is in it: one whose border
 // cuts a character is a blob, so that its bytes are exact. An empty file is an
 // empty blob: an empty text would be sent as neither.
-func contents(ctx context.Context, uri string, c *dispatch.Content) *mcp.ResourceContents {
+func contents(ctx context.Context, uri string, c *content) *mcp.ResourceContents {
 	out := &mcp.ResourceContents{URI: uri, MIMEType: c.MIMEType}
-	isText := len(c.Data) > 0 && textual(c.MIMEType) && utf8.Valid(c.Data)
-	large := len(c.Data) > spliceAbove
+	isText := len(c.data) > 0 && textual(c.MIMEType) && utf8.Valid(c.data)
+	large := len(c.data) > spliceAbove
 	switch {
 	case isText && large:
-		out.Text = splice.Text(ctx, c.Data)
+		out.Text = splice.Text(ctx, c.data)
 	case isText:
-		out.Text = string(c.Data)
+		out.Text = string(c.data)
 	case large:
-		out.Blob = splice.Blob(ctx, c.Data)
+		out.Blob = splice.Blob(ctx, c.data)
 	default:
-		out.Blob = append([]byte{}, c.Data...)
+		out.Blob = append([]byte{}, c.data...)
 	}
 	return out
 }

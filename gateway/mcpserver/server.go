@@ -35,12 +35,17 @@ type Calls interface {
 	Input(ctx context.Context, req session.Request, id string, input client.ProcessInput) (written int, notice string, err error)
 	Signal(ctx context.Context, req session.Request, id, signal string) (notice string, err error)
 	Export(ctx context.Context, req session.Request, path string) (a *client.Artifact, notice string, err error)
-	Read(ctx context.Context, req session.Request, id string, span client.Span, limit int64, admit dispatch.Admit) (*dispatch.Content, error)
+}
+
+// Artifacts opens artifacts for whoever may read them.
+type Artifacts interface {
+	Open(ctx context.Context, header http.Header, handle artifact.Handle, part artifact.Part) (*artifact.Reading, error)
 }
 
 // Server holds what the tools need.
 type Server struct {
 	Calls      Calls
+	Artifacts  Artifacts
 	Authorizer authz.Authorizer
 	Namespaces session.Namespaces
 	Metrics    *metrics.Metrics

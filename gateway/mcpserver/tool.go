@@ -12,10 +12,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/authz"
-	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/session"
 )
 
@@ -141,7 +141,7 @@ func codeOf(ctx context.Context, err error) string {
 		return audit.CodeCancelled
 	case errors.Is(err, session.ErrNotAvailable), errors.Is(err, session.ErrForbidden):
 		return audit.CodeForbidden
-	case errors.Is(err, session.ErrNotFound), errors.Is(err, dispatch.ErrNoArtifact):
+	case errors.Is(err, session.ErrNotFound), errors.Is(err, artifact.ErrNotFound):
 		return audit.CodeNotFound
 	default:
 		return audit.CodeFailed

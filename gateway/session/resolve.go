@@ -51,6 +51,9 @@ type Request struct {
 	Caller *authn.Caller
 	// MayCreate lets a missing one be made.
 	MayCreate bool
+	// Existing wants one that the watch has told of and that isn't being deleted:
+	// any other is ErrNotFound at once, and the API server isn't asked.
+	Existing bool
 	// NotPod is the UID of a pod that has said that it takes no more calls.
 	NotPod string
 }

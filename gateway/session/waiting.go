@@ -42,6 +42,9 @@ func (w *waiting) step(ctx context.Context) (*Record, error) {
 	if !w.request.Caller.Owns(rec.Owner) {
 		return nil, ErrNotAvailable
 	}
+	if rec.Deleting && w.request.Existing {
+		return nil, ErrNotFound
+	}
 	if rec.suspect || (!w.confirmed && !rec.Deleting && readiness(rec) == stateFailed) {
 		w.confirmed = true
 		fresh, err := r.read(ctx, w.request.Key)
@@ -74,6 +77,9 @@ func (w *waiting) step(ctx context.Context) (*Record, error) {
 // missing handles a session that the store does not have.
 func (w *waiting) missing(ctx context.Context) (*Record, error) {
 	r := w.resolver
+	if w.request.Existing {
+		return nil, ErrNotFound
+	}
 	if w.awaited != "" && !w.seen {
 		// Something about it changed and it isn't there: it came and went.
 		found, err := r.read(ctx, w.request.Key)
