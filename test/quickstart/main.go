@@ -1,7 +1,8 @@
 // Quickstart shows Berth from end to end on a cluster that has it installed: a
 // Sandbox, a command through the MCP gateway, a file that the session made,
-// exported and read back as an MCP resource. It exits non-zero unless the bytes
-// read are those that the session wrote.
+// exported and read back as an MCP resource, and one that was uploaded, worked on
+// and read back. It exits non-zero unless the bytes read are those that were
+// written.
 //
 // It uses the cluster of KUBECONFIG, reaches the gateway by a forwarded port, and
 // leaves the Sandbox running.

@@ -31,11 +31,19 @@ func run(ctx context.Context, options options) error {
 	if err != nil {
 		return err
 	}
-	sess, err := connect(ctx, c, s, client.ObjectKeyFromObject(sandbox))
+	target, err := reach(ctx, c, s, client.ObjectKeyFromObject(sandbox))
 	if err != nil {
 		return err
 	}
+	sess, err := session.Connect(ctx, target)
+	if err != nil {
+		return err
+	}
+	s.done("Connected an MCP client to the gateway", "X-Session-ID: "+target.ID)
 	if err := use(ctx, sess, s); err != nil {
+		return err
+	}
+	if err := roundTrip(ctx, target, sess, s); err != nil {
 		return err
 	}
 	fmt.Printf("\nAll of it took %.1f s.\n", s.last.Sub(s.started).Seconds())
@@ -81,32 +89,24 @@ func sandboxOf(sample, namespace string) (*unstructured.Unstructured, error) {
 	return objects[0], nil
 }
 
-// connect gets a caller's token and connects an MCP client to the gateway.
-func connect(ctx context.Context, c *cluster.Cluster, s *steps, sandbox client.ObjectKey) (*session.Session, error) {
+// reach gets a caller's token and opens a port to the gateway.
+func reach(ctx context.Context, c *cluster.Cluster, s *steps, sandbox client.ObjectKey) (session.Target, error) {
 	caller := client.ObjectKey{Namespace: sandbox.Namespace, Name: "quickstart"}
 	if err := c.CreateCaller(ctx, caller); err != nil {
-		return nil, err
+		return session.Target{}, err
 	}
 	token, err := c.Token(ctx, caller)
 	if err != nil {
-		return nil, err
+		return session.Target{}, err
 	}
 	s.done("Got a token for the gateway", "of service account "+caller.String())
 
 	gateways, err := c.ReadyPods(ctx, client.ObjectKey{Namespace: cluster.SystemNamespace, Name: "berth-gateway"})
 	if err != nil {
-		return nil, err
+		return session.Target{}, err
 	}
 	address, err := c.Forward(ctx, client.ObjectKeyFromObject(&gateways[0]), cluster.GatewayPort)
-	if err != nil {
-		return nil, err
-	}
-	sess, err := session.Connect(ctx, session.Target{Address: address, Token: token, ID: sandbox.Name})
-	if err != nil {
-		return nil, err
-	}
-	s.done("Connected an MCP client to the gateway", "X-Session-ID: "+sandbox.Name)
-	return sess, nil
+	return session.Target{Address: address, Token: token, ID: sandbox.Name}, err
 }
 
 // use runs commands in the session, and takes a file out of it.
@@ -131,7 +131,7 @@ func use(ctx context.Context, sess *session.Session, s *steps) error {
 		return err
 	}
 	s.done("Read it back as an MCP resource", fmt.Sprintf("%d bytes", len(content)))
-	return compare(s, strings.Fields(written)[0], artifact.SHA256, content)
+	return compare(s, content, strings.Fields(written)[0], artifact.SHA256)
 }
 
 // bash runs a command that must succeed, and gives its output.
@@ -147,16 +147,23 @@ func bash(ctx context.Context, sess *session.Session, s *steps, what, command st
 	return result.Stdout, nil
 }
 
-// compare holds the hash that the session computed against the one of the export
-// and the one of the bytes that were read.
-func compare(s *steps, written, exported string, content []byte) error {
-	sum := sha256.Sum256(content)
-	read := hex.EncodeToString(sum[:])
-	if written != exported || written != read {
-		return fmt.Errorf("SHA-256 differs: %s in the session, %s of the export, %s as read", written, exported, read)
+// compare holds the hash of bytes that were read against those that were told of
+// them.
+func compare(s *steps, content []byte, told ...string) error {
+	read := sum(content)
+	for _, hash := range told {
+		if hash != read {
+			return fmt.Errorf("SHA-256 differs: %s of the bytes read, %s as told before", read, strings.Join(told, ", "))
+		}
 	}
-	s.done("SHA-256 of all three agree", written)
+	s.done("The SHA-256 is the same at each step", read)
 	return nil
+}
+
+// sum is the SHA-256 of content, in hex.
+func sum(content []byte) string {
+	hash := sha256.Sum256(content)
+	return hex.EncodeToString(hash[:])
 }
 
 // next is what to try, with the command's prefix, the Sandbox's name and its
