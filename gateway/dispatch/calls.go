@@ -86,20 +86,6 @@ func (d *Dispatcher) stream(ctx context.Context, pod client.Pod, request client.
 	return result, err
 }
 
-// Export takes a file out of the session's workspace. The notice says what the
-// session lost before this call.
-func (d *Dispatcher) Export(ctx context.Context, req session.Request, path string) (_ *client.Artifact, notice string, err error) {
-	var artifact *client.Artifact
-	notice, err = d.call(ctx, req, never, func(ctx context.Context, rec *session.Record) (err error) {
-		artifact, err = d.agent.Export(ctx, rec.Pod(), client.ExportRequest{Path: path})
-		return err
-	})
-	if err != nil {
-		return nil, "", withNotice(err, notice)
-	}
-	return artifact, notice, nil
-}
-
 // withNotice adds what was lost to an error: a missing file is clearer then.
 func withNotice(err error, notice string) error {
 	if err == nil || notice == "" {

@@ -8,9 +8,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/authz"
+	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
 const exportName = "export_artifact"
@@ -72,15 +72,14 @@ func (s *Server) export(ctx context.Context, req *mcp.CallToolRequest, in export
 	if err := s.authorize(ctx, target, authz.Create); err != nil {
 		return failure(exportFailed + err.Error()), nil
 	}
-	taken, notice, err := s.Calls.Export(ctx, target, in.Path)
+	taken, notice, err := s.Calls.Export(ctx, target, client.ExportRequest{Path: in.Path})
 	if err != nil {
 		call.Code = codeOf(ctx, err)
 		return failure(exportFailed + err.Error()), nil
 	}
-	handle := artifact.Handle{Key: target.Key, ID: taken.ID}
 	result := exportOut{
 		Name: taken.Name, MIMEType: taken.MIMEType, Size: taken.Size,
-		URI: handle.URI(), SHA256: taken.SHA256, Notice: notice,
+		URI: taken.Handle.URI(), SHA256: taken.SHA256, Notice: notice,
 	}
 	out, err := encode(result)
 	if err != nil {

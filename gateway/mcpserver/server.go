@@ -34,7 +34,7 @@ type Calls interface {
 	Output(ctx context.Context, req session.Request, id string, q client.OutputQuery) (o *client.ProcessOutput, notice string, err error)
 	Input(ctx context.Context, req session.Request, id string, input client.ProcessInput) (written int, notice string, err error)
 	Signal(ctx context.Context, req session.Request, id, signal string) (notice string, err error)
-	Export(ctx context.Context, req session.Request, path string) (a *client.Artifact, notice string, err error)
+	Export(ctx context.Context, req session.Request, request client.ExportRequest) (e *dispatch.Export, notice string, err error)
 }
 
 // Artifacts opens artifacts for whoever may read them.
