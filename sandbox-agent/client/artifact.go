@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
@@ -34,7 +37,8 @@ type Reading struct {
 
 // ReadArtifact opens an artifact for reading. budget bounds Length: an agent
 // that offers more is refused. It returns ErrNotFound for one that is unknown
-// or has expired, ErrRange for a span that begins beyond the end.
+// or has expired, ErrRange for a span that begins beyond the end. It may take any
+// time, if no piece takes more than StallTimeout from when it is waited for.
 func (c *Client) ReadArtifact(ctx context.Context, pod Pod, id string, span Span, budget int64) (*Reading, error) {
 	if !wire.ValidArtifactID(id) {
 		return nil, ErrNotFound
@@ -43,19 +47,22 @@ func (c *Client) ReadArtifact(ctx context.Context, pod Pod, id string, span Span
 	if r := span.header(); r != "" {
 		header.Set("Range", r)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.options.ReadTimeout)
+	ctx, cancel := context.WithCancelCause(ctx)
+	stall := time.AfterFunc(c.options.StallTimeout, func() { cancel(context.DeadlineExceeded) })
 	resp, err := c.do(ctx, pod, http.MethodGet, wire.ArtifactsPath+"/"+id, header, nil)
+	stall.Stop()
 	if err != nil {
-		cancel()
+		err = withCause(ctx, err)
+		cancel(nil)
 		return nil, err
 	}
 	reading, err := newReading(id, span, budget, resp)
 	if err != nil {
 		resp.Body.Close()
-		cancel()
+		cancel(nil)
 		return nil, err
 	}
-	reading.Body = &exactBody{body: resp.Body, left: reading.Length, cancel: cancel}
+	reading.Body = &exactBody{ctx: ctx, cancel: cancel, body: resp.Body, left: reading.Length, stall: stall, timeout: c.options.StallTimeout}
 	return reading, nil
 }
 
@@ -69,6 +76,9 @@ func (s Span) header() string {
 	return ""
 }
 
+// strongETag is an entity tag that isn't weak (RFC 9110 §8.8.3).
+var strongETag = regexp.MustCompile(`^"[!#-~]{1,126}"$`)
+
 // newReading checks an answer's header against what was asked.
 func newReading(id string, span Span, budget int64, resp *http.Response) (*Reading, error) {
 	r := &Reading{Length: resp.ContentLength, ETag: resp.Header.Get("ETag")}
@@ -78,7 +88,7 @@ func newReading(id string, span Span, budget int64, resp *http.Response) (*Readi
 		return nil, badAnswer("artifact of unknown length")
 	case resp.ContentLength > budget:
 		return nil, badAnswer("artifact is longer than %d bytes", budget)
-	case len(r.ETag) > 128 || !strings.HasPrefix(r.ETag, `"`):
+	case !strongETag.MatchString(r.ETag):
 		return nil, badAnswer("artifact without a strong ETag")
 	case resp.StatusCode == http.StatusPartialContent:
 		if err := r.parseRange(resp.Header.Get("Content-Range")); err != nil {
@@ -125,24 +135,41 @@ func digest(header string) string {
 	return hex.EncodeToString(sum)
 }
 
-// exactBody turns an early end into an error and gives up the request's
-// context when closed.
+// exactBody turns an early end into an error, bounds the wait for each piece and
+// gives up the request's context when closed.
 type exactBody struct {
-	body   io.ReadCloser
-	left   int64
-	cancel context.CancelFunc
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	body    io.ReadCloser
+	left    int64
+	stall   *time.Timer // ends ctx
+	timeout time.Duration
 }
 
 func (b *exactBody) Read(p []byte) (int, error) {
+	b.stall.Reset(b.timeout)
 	n, err := b.body.Read(p)
+	b.stall.Stop()
 	b.left -= int64(n)
-	if err == io.EOF && b.left > 0 {
+	switch {
+	case err == io.EOF && b.left > 0:
 		err = io.ErrUnexpectedEOF
+	case err != nil && err != io.EOF:
+		err = withCause(b.ctx, err)
 	}
 	return n, err
 }
 
 func (b *exactBody) Close() error {
-	defer b.cancel()
+	b.stall.Stop()
+	defer b.cancel(nil)
 	return b.body.Close()
+}
+
+// withCause adds to an error why its context ended, if it did.
+func withCause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
 }

@@ -55,7 +55,6 @@ func New(signer *Signer, options Options) *Client {
 	setDefault(&options.Timeout, 10*time.Second)
 	setDefault(&options.QueueWait, 10*time.Minute)
 	setDefault(&options.Grace, 15*time.Second)
-	setDefault(&options.ReadTimeout, 10*time.Minute)
 	setDefault(&options.StallTimeout, time.Minute)
 	if options.Port == 0 {
 		options.Port = Port
