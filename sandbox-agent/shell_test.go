@@ -34,7 +34,7 @@ func TestShell(t *testing.T) {
 func (a *agent) check(t *testing.T, c shellcases.Case) {
 	t.Helper()
 	for i, s := range c.Steps {
-		r := a.exec(t, client.ExecRequest{Command: s.Run, Timeout: s.Timeout, Stdin: s.Stdin})
+		r := a.exec(t, s.Request())
 		for _, difference := range shellcases.Check(s, r) {
 			t.Errorf("step %d %.80q: %s\nresult: %.1000s", i, s.Run, difference, fmt.Sprintf("%+v", *r))
 		}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,22 +151,14 @@ func (b *bash) run(ctx context.Context, c Command) (Result, error) {
 	return result, nil
 }
 
-// preamble makes a command begin with cd and export. The words after the
-// command's are the directory and the variables; %d is how many.
-const preamble = `builtin cd -- "${__berth[6]}" && builtin export -- "${__berth[@]:7:%d}" && builtin eval "${__berth[5]}"`
-
 // words returns what the shell finds in __berth, from index 1.
 func words(stdin string, status int, hint string, c Command) []string {
 	before := strconv.Itoa(status)
 	if c.Cwd == "" && len(c.Env) == 0 {
-		return []string{stdin, c.Text, before, hint, ""}
-	}
-	cwd := c.Cwd
-	if cwd == "" {
-		cwd = "."
+		return []string{stdin, c.Text, before, hint, "", ""}
 	}
 	env := append(slices.Clone(c.Env), "PWD") // without any, export would list them all
-	return append([]string{stdin, fmt.Sprintf(preamble, len(env)), before, "", c.Text, cwd}, env...)
+	return append([]string{stdin, c.Text, before, "", cmp.Or(c.Cwd, "."), strconv.Itoa(len(env))}, env...)
 }
 
 // pumpDelay is how long a command's output may wait in its pipes: the commands

@@ -1,7 +1,3 @@
-# Evaluates the command. The inversion keeps an ERR trap, which the command has
-# run already, from running for eval as well; but it would also switch set -e
-# off within.
-case $- in
-*e*) builtin eval "${__berth[2]}"; __berth_own[1]=$?;;
-*) ! builtin eval "${__berth[2]}"; __berth_own[1]=${PIPESTATUS[0]};;
-esac
+# Evaluates the command, and keeps its status. The inversion keeps an ERR trap,
+# which the command has run already, from running for eval as well.
+! builtin eval "${__berth[2]}"; __berth_own[1]=${PIPESTATUS[0]}

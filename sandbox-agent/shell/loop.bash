@@ -1,6 +1,6 @@
 # The loop of a resident shell. life.go drops comments and joins the lines to
 # one, so that line 1 of a command is line 1 in what bash says of it. SPARE
-# stands for spare.bash, EVAL for eval.bash.
+# stands for spare.bash, EVAL for eval.bash, ERREXIT for errexit.bash.
 #
 # A round runs one command, unless it is the first of its shell, and then
 # prepares the next one. The here-strings are the pipes of its streams: see
@@ -23,9 +23,11 @@
 # that fails, and the spare from before that command goes on.
 #
 # __berth holds 1: path of standard input, 2: the command,
-# 3: $? before it, 4: the name of a mere program, and what a preamble uses.
+# 3: $? before it, 4: the name of a mere program, 5: a directory to go to before,
+# or nothing, 6: how many variables to export there, 7 and so on: these.
 # __berth_own holds 0: no trap is set, 1: $? of the command, 2: F or N when a
-# command may come, 3: the user's monitor mode, 4: whether F failed.
+# command may come, 3: the user's monitor mode, 4: whether F failed, 5: a DEBUG
+# trap.
 while builtin :; do
 case ${__berth_own[2]-} in
 F) [[ ${__berth_own[3]} ]] || builtin set +m; if [[ ${__berth_own[4]} ]]; then __berth_own[2]=; else builtin printf 'R%d\n' "$BASHPID" >&212 || builtin kill -9 "$BASHPID"; fi;;
@@ -41,9 +43,14 @@ fi;
 # A command's continue begins a round without it.
 __berth_own[2]=;
 exec <"${__berth[1]}" >|/proc/self/fd/204 2>|/proc/self/fd/205 204<&- 205<&- 206<&-;
+[[ -z ${__berth[5]} ]] || { builtin cd -- "${__berth[5]}" && builtin export -- "${__berth[@]:7:__berth[6]}"; } || __berth[2]="[[ '' ]] && :";
+# Removing a prefix, unlike case itself, minds the case of letters in any case.
 # The condition is there for $?: the command sees that of the one before.
-if case ${__berth[3]} in 0) builtin :;; 1) [[ '' ]];; *) ( builtin exit "${__berth[3]}" );; esac;
-then EVAL; else EVAL; fi;
+case ${-##*e*} in
+'') ERREXIT;;
+*) if case ${__berth[3]} in 0) builtin :;; 1) [[ '' ]];; *) ( builtin exit "${__berth[3]}" );; esac;
+then EVAL; else EVAL; fi;;
+esac;
 # What the loop can't do without is not the user's to redefine.
 unset -f builtin exec;
 # A shell that can't tell is of no use.

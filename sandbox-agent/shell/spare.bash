@@ -6,7 +6,7 @@ do { builtin umask -p; builtin declare -xp; builtin declare -fxp; builtin printf
 builtin printf 'P%d\n' "$BASHPID" >&212;
 done;
 builtin set +m; [[ -z ${__berth_own[3]} ]] || builtin set -m;
-__berth=$(builtin trap -p);
+__berth=$( { builtin trap -p >&3; } 3>&1 >/dev/null );
 builtin trap - INT QUIT;
 builtin eval "$__berth";
 BASH_SUBSHELL=0;

@@ -13,7 +13,7 @@ var shGrammar = map[string]rule{
 	"value":    {flat: []string{"‹literal›", "‹literal›", `"$‹variable›"`, `"${‹variable›:-‹literal›}"`, `"${‹variable›%o*}"`, `"${‹variable›#?}"`, `"${#‹variable›}"`, `"$((‹int› * ‹int› + 1))"`, `"$(echo ‹literal› | tr a-z A-Z)"`, `"${PWD##*/}"`, "`echo bq`"}},
 	"statement": {flat: []string{
 		"echo ‹value›", "printf '[%s]' ‹value› ‹value›", "export ‹variable›=‹value›", "export ‹variable›=‹value›", "e1=‹value›; export e1", "unset ‹variable›", "cd ‹directory› 2>/dev/null", "umask 0‹small›‹small›",
-		"{ echo ‹value› > ‹file›; } 2>/dev/null", "{ cat < one; } 2>/dev/null", "mkdir -p sub 'd e'", "read -r e0; export e0; echo \"$e0\"", "cat", "echo ‹value› >&2", "x=‹value›; echo \"$x\"", "{ f() { echo \"f $1\"; return ‹status›; }; f ‹value›; }",
+		"{ echo ‹value› > ‹file›; } 2>/dev/null", "{ cat < one; } 2>/dev/null", "mkdir -p sub 'd e'", "read -r e0; export e0; echo \"$e0\"", "cat", "echo ‹value› >&2", "{ x=‹value›; echo \"$x\"; }", "{ f() { echo \"f $1\"; return ‹status›; }; f ‹value›; }",
 		"(exit ‹status›)", "false", "! true", "echo a | { read -r x; echo \"<$x>\"; }", "cat <<E\n$‹variable› $((1 + ‹int›)) `echo bq`\nE", "cat <<'E'\n$‹variable›\nE", "cat <<-E\n\ttab\n\tE", "{ set -- ‹value› b; shift; echo \"$# $1\"; }", "eval \"echo \\\"\\$‹variable›\\\"\"",
 		"(cd /; export e0=inner; umask 0)", "true & wait \"$!\"; echo \"$?\"", "‹variable›=temp sh -c 'echo \"$‹variable›\"'", "umask", "pwd", "(set -e; false; echo no)", "(trap 'echo bye' EXIT; exit ‹status›)", "{ exec 5>&1; echo five >&5; exec 5>&-; }", "test -d sub", "ls 2>/dev/null",
 	}, deep: []string{

@@ -89,7 +89,7 @@ func (t *tenant) runCase(ctx context.Context, keys *agentclient.Signer, id strin
 	}
 	steps := append(shellcases.Steps{{Run: shellcases.Setup}}, c.Steps...)
 	for i, step := range steps {
-		result, err := a.Exec(ctx, a.pod, agentclient.ExecRequest{Command: step.Run, Timeout: step.Timeout, Stdin: step.Stdin}, 0)
+		result, err := a.Exec(ctx, a.pod, step.Request(), 0)
 		if err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}

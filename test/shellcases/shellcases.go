@@ -28,6 +28,8 @@ type Step struct {
 	Run     string
 	Timeout float64 // seconds; 0 for the session's default
 	Stdin   string
+	Cwd     string
+	Env     []client.EnvVar
 
 	Stdout string
 	Stderr string // a part of it
@@ -36,6 +38,11 @@ type Step struct {
 	Notice string // a part of it
 	// Loose leaves stderr and notice open, and stdout too unless it is given.
 	Loose bool
+}
+
+// Request asks for the step.
+func (s Step) Request() client.ExecRequest {
+	return client.ExecRequest{Command: s.Run, Timeout: s.Timeout, Stdin: s.Stdin, Cwd: s.Cwd, Env: s.Env}
 }
 
 // AnyCode is a Step's Code when the exit code and whether it ran out of time
@@ -53,7 +60,7 @@ const replaced = "The session goes on as it was before this command."
 
 // Bash returns the cases of a shell with full guarantees.
 func Bash() []Case {
-	return slices.Concat(streams, syntax, source, statuses, ends, state, persist, mereCalls, options, settings, trees, background, documented, hostile)
+	return slices.Concat(streams, syntax, source, statuses, ends, state, persist, mereCalls, options, settings, trees, background, documented, traps, hostile)
 }
 
 // Check compares a result with what s wants. It returns one sentence for each
