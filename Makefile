@@ -81,7 +81,8 @@ test: verify test-unit test-integration test-e2e ## All of them, in this order.
 
 .PHONY: test-unit
 test-unit: ## Unit tests of every module, with the race detector.
-	go test -race $$(go list ./... | grep -v -e /test/integration -e /test/e2e)
+	go test -race $$(go list ./... | grep -v -e /test/integration -e /test/e2e -e /test/differential)
+	go test -race -count=1 ./test/differential
 	go -C hack/cluster test -race ./...
 	go -C hack/image test -race ./...
 	go -C hack/tools test -race ./...
@@ -99,7 +100,7 @@ test-e2e: images test/clients/node_modules ## Real pods on a real cluster, start
 .PHONY: soak
 soak: ## 10,000 mixed commands, and commands that write 10 GB, on one agent each: nothing grows. 10,000 new random scripts.
 	go test -count=1 -timeout=90m -v ./test/soak -commands=10000 -gigabytes=10
-	go test -count=1 -timeout=90m -v ./test/differential -seed=0 -scripts=10000 -sh-scripts=200
+	go test -count=1 -timeout=90m -v ./test/differential -scripts=10000 -sh-scripts=200
 
 .PHONY: bench
 bench: images profiles ## Measure against the goals; writes docs/performance.md and bench.json.

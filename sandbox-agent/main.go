@@ -62,13 +62,16 @@ func serveCommand() *cobra.Command {
 
 // superviseCommand is for the agent alone.
 func superviseCommand() *cobra.Command {
-	return &cobra.Command{
+	var processors []int
+	cmd := &cobra.Command{
 		Use:    "supervise",
 		Short:  "Start background processes for the agent",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE:   func(*cobra.Command, []string) error { return supervise.Run() },
+		RunE:   func(*cobra.Command, []string) error { return supervise.Run(processors) },
 	}
+	cmd.Flags().IntSliceVar(&processors, supervise.ProcessorFlag, nil, "a processor for what it starts; repeatable")
+	return cmd
 }
 
 func installCommand() *cobra.Command {

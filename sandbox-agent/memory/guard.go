@@ -22,8 +22,8 @@ type Kill func(limit uint64, dying func()) bool
 // where all would be killed. Nothing is polled: the kernel tells of each time
 // that the limit was hit.
 func (w *Watch) Guard(kill Kill) (stop func(), err error) {
-	grouped, known := readNumber(filepath.Join(w.cgroup.dir, "memory.oom.group"))
-	if !w.cgroup.v2 || !known || grouped == 0 {
+	grouped, known := readNumber(filepath.Join(w.cgroup.Path, "memory.oom.group"))
+	if !w.cgroup.V2 || !known || grouped == 0 {
 		return nil, ErrNotNeeded
 	}
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
@@ -31,7 +31,7 @@ func (w *Watch) Guard(kill Kill) (stop func(), err error) {
 		return nil, fmt.Errorf("watch memory events: %w", err)
 	}
 	changes := os.NewFile(uintptr(fd), "inotify")
-	if _, err := unix.InotifyAddWatch(fd, filepath.Join(w.cgroup.dir, w.cgroup.events()), unix.IN_MODIFY); err != nil {
+	if _, err := unix.InotifyAddWatch(fd, filepath.Join(w.cgroup.Path, events(w.cgroup)), unix.IN_MODIFY); err != nil {
 		return nil, errors.Join(fmt.Errorf("watch memory events: %w", err), changes.Close())
 	}
 	go w.guard(changes, kill)
@@ -60,7 +60,7 @@ func (w *Watch) full() (limit uint64, full bool) {
 	if !ok {
 		return 0, false
 	}
-	stat, err := os.ReadFile(filepath.Join(w.cgroup.dir, "memory.stat"))
+	stat, err := os.ReadFile(filepath.Join(w.cgroup.Path, "memory.stat"))
 	if err != nil {
 		return 0, false
 	}
@@ -75,8 +75,8 @@ func (w *Watch) full() (limit uint64, full bool) {
 // canSwap tells whether there is room to swap to.
 func (w *Watch) canSwap() bool {
 	const meminfo = "/proc/meminfo"
-	limit, limited := readNumber(filepath.Join(w.cgroup.dir, "memory.swap.max"))
-	used, known := readNumber(filepath.Join(w.cgroup.dir, "memory.swap.current"))
+	limit, limited := readNumber(filepath.Join(w.cgroup.Path, "memory.swap.max"))
+	used, known := readNumber(filepath.Join(w.cgroup.Path, "memory.swap.current"))
 	if !known || limited && used >= limit/100*nearly {
 		return false // no swap, or the cgroup's share is used up
 	}

@@ -9,12 +9,14 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/cgroup"
 )
 
 // Watch counts the processes of this container that were killed for want of
 // memory. A nil one counts none. It is safe for concurrent use.
 type Watch struct {
-	cgroup cgroup
+	cgroup cgroup.Dir
 	events int           // a descriptor, kept: read again and again from its start
 	killed atomic.Uint64 // by Guard
 }
@@ -28,7 +30,7 @@ func open(proc string) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(c.dir, c.events())
+	path := filepath.Join(c.Path, events(c))
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("memory cgroup: open %s: %w", path, err)
@@ -78,7 +80,7 @@ const noLimit = 1 << 62
 
 // limit returns the memory limit in bytes, if there is one. It may change.
 func (w *Watch) limit() (bytes uint64, ok bool) {
-	return readNumber(filepath.Join(w.cgroup.dir, w.cgroup.limit()))
+	return readNumber(filepath.Join(w.cgroup.Path, limitOf(w.cgroup)))
 }
 
 // readNumber returns what a file of one number holds. "max" is none.

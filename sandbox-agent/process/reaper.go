@@ -18,6 +18,8 @@ type Reaper struct {
 	watched map[int]*Child
 	signals chan os.Signal
 	done    chan struct{}
+
+	processors *unix.CPUSet // of children that stand back
 }
 
 // Child is a process whose end is watched.

@@ -8,9 +8,10 @@ import (
 	"github.com/berth-dev/berth/sandbox-agent/supervise"
 )
 
-// newShell starts a shell, and what starts background processes where it is.
-func newShell(c shell.Config, spools []string) (sh *shell.Shell, processes *background.Registry, supervisor *supervise.Supervisor) {
-	supervisor = supervise.New(c.Reaper)
+// newShell starts a shell, and what starts background processes where it is, all on
+// processors only, unless there are none.
+func newShell(c shell.Config, spools []string, processors []int) (sh *shell.Shell, processes *background.Registry, supervisor *supervise.Supervisor) {
+	supervisor = supervise.New(c.Reaper, processors)
 	processes = background.New(background.Config{
 		Launch: func(ctx context.Context, command shell.Command, start func(shell.Launch) error) error {
 			return sh.Launch(ctx, command, start)

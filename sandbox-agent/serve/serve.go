@@ -77,6 +77,7 @@ func run(o Options, environ []string) (int, error) {
 		return 0, err
 	}
 	defer reaper.Close()
+	processors := separate(log, reaper)
 	// Listening comes first, then what takes longer.
 	socket, err := listen(o)
 	if err != nil {
@@ -85,7 +86,7 @@ func run(o Options, environ []string) (int, error) {
 	defer socket.Close()
 	spools := []string{o.Workspace, os.TempDir()}
 	watch := watchMemory(log)
-	sh, processes, supervisor := newShell(shell.Config{Reaper: reaper, Dir: o.Workspace, Environ: rest, RestoreLimits: limits.Restore, Memory: watch}, spools)
+	sh, processes, supervisor := newShell(shell.Config{Reaper: reaper, Dir: o.Workspace, Environ: rest, RestoreLimits: limits.Restore, Memory: watch}, spools, processors)
 	defer supervisor.Close()
 	if sh.Kind() == wire.ShellNone && !o.InsecureNoAuth {
 		log.Error("Agent ended", "error", noShell)

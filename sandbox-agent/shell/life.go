@@ -114,7 +114,7 @@ func spawn(r *process.Reaper, path string, argv []string, dir string, environ []
 	}
 	// Both fail only for a child that is gone already.
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", child.PID), []byte("1000"), 0)
-	_ = child.StandBack()
+	_ = r.StandBack(child)
 	return child, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -40,8 +41,17 @@ type answer struct {
 // self is this very program, whatever has become of its file.
 const self = "/proc/self/exe"
 
+// arguments are the supervisor's: see main.
+func arguments(processors []int) []string {
+	argv := []string{"berth-agent", "supervise"}
+	for _, p := range processors {
+		argv = append(argv, "--"+ProcessorFlag, strconv.Itoa(p))
+	}
+	return argv
+}
+
 // begin starts a supervisor and waits until it takes requests.
-func begin(ctx context.Context, r *process.Reaper) (*link, error) {
+func begin(ctx context.Context, r *process.Reaper, argv []string) (*link, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -65,7 +75,7 @@ func begin(ctx context.Context, r *process.Reaper) (*link, error) {
 		Files: []uintptr{null.Fd(), null.Fd(), os.Stderr.Fd(), theirs.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	}
-	child, err := r.Start(self, []string{"berth-agent", "supervise"}, attr)
+	child, err := r.Start(self, argv, attr)
 	if err != nil {
 		conn.Close()
 		return nil, err

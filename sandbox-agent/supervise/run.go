@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-dev/berth/sandbox-agent/affinity"
 	"github.com/berth-dev/berth/sandbox-agent/initproc"
 	"github.com/berth-dev/berth/sandbox-agent/process"
 )
@@ -23,8 +24,12 @@ const socket = 3
 // oomScoreAdj puts all but the agent first in line for the kernel's OOM killer.
 const oomScoreAdj = "1000"
 
-// Run serves the agent until it is gone.
-func Run() error {
+// ProcessorFlag names the flag that gives Run's processors, one each.
+const ProcessorFlag = "processor"
+
+// Run serves the agent until it is gone. What it starts runs on processors only,
+// unless there are none.
+func Run(processors []int) error {
 	// It does next to nothing, for a long time.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(10)
@@ -44,6 +49,9 @@ func Run() error {
 		return err
 	}
 	defer reaper.Close()
+	if len(processors) > 0 {
+		reaper.Confine(affinity.Set(processors))
+	}
 	s := server{reaper: reaper, limits: limits}
 	if err := s.send(reply{Kind: ready}, -1); err != nil {
 		return err
@@ -134,7 +142,7 @@ func (s server) start(fds []int) (child *process.Child, pidfd int, err error) {
 	if err != nil {
 		return nil, pidfd, err
 	}
-	_ = child.StandBack() // fails only for a child that is gone already
+	_ = s.reaper.StandBack(child) // fails only for a child that is gone already
 	return child, pidfd, nil
 }
 

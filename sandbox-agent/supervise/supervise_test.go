@@ -19,7 +19,7 @@ import (
 // TestMain lets the test binary be its own supervisor.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "supervise" {
-		if err := Run(); err != nil {
+		if err := Run(nil); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -34,7 +34,7 @@ func fixture(t *testing.T) *Supervisor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(reaper)
+	s := New(reaper, nil)
 	t.Cleanup(func() {
 		s.Close()
 		if l := s.link.Load(); l != nil {

@@ -25,14 +25,18 @@ var ErrLost = errors.New("the supervisor of background processes ended, or got s
 // Supervisor starts processes by way of a supervisor, and a new one after
 // that has ended. It is safe for concurrent use.
 type Supervisor struct {
-	reaper *process.Reaper
+	reaper     *process.Reaper
+	processors []int
 
 	mu   sync.Mutex // held while a process is started
 	link atomic.Pointer[link]
 }
 
-// New returns a Supervisor that starts nothing yet.
-func New(r *process.Reaper) *Supervisor { return &Supervisor{reaper: r} }
+// New returns a Supervisor that starts nothing yet. What it will start runs on
+// processors only, unless there are none.
+func New(r *process.Reaper, processors []int) *Supervisor {
+	return &Supervisor{reaper: r, processors: processors}
+}
 
 // PID is the supervisor's, or 0 when there is none.
 func (s *Supervisor) PID() int {
@@ -85,7 +89,7 @@ func (s *Supervisor) ready(ctx context.Context) (*link, error) {
 	if l := s.link.Load(); l != nil && l.alive() {
 		return l, nil
 	}
-	l, err := begin(ctx, s.reaper)
+	l, err := begin(ctx, s.reaper, arguments(s.processors))
 	if err != nil {
 		return nil, fmt.Errorf("start the supervisor of background processes: %w", err)
 	}

@@ -31,6 +31,11 @@ var compounds = map[string]rule{
 		"trap 'echo err' ERR", "trap - ERR", "trap 'n0=$((n0 + 1))' ERR", "trap 'echo ret' RETURN", "trap - RETURN", "trap '' INT", "trap - INT", "trap 'echo chld; v3=chld' WINCH", "trap 'echo \"q'\\''s\"' USR2", "TIMEFORMAT=x", "OPTERR=0", "PS4='> '",
 	}},
 	"top": {flat: []string{"‹statement›", "‹statement›", "‹statement›", "‹statement›", "‹toggle›", "‹toggle›", "printf 'a\\0b\\n\\0'"}},
+	// What fails, and what set -e lets pass.
+	"exempt": {flat: []string{
+		"‹condition› && :", "‹condition› && :", "‹condition› && ‹simple› || :", "! ‹simple›", "if ‹condition›; then :; fi", "‹simple› || echo \"$?\"", "{ ‹condition› && :; }", "‹call› || :", "! ‹call›", "‹condition› || ‹condition› && :", "eval '‹condition› && :' || :",
+		"for ‹scalar› in ‹words›\ndo\n‹condition› && :\ndone || :", "( ‹simple› ) || echo \"$?\"", "echo \"$?\" && ‹condition› && :", "while false; do :; done", "{\n‹list›\n} || :", "‹simple› | false || echo \"$?\"", "if {\n‹list›\n}; then echo yes; fi", "! {\n‹list›\n}",
+	}},
 	// Errors that make bash drop the rest of a line.
 	"error": {flat: []string{"echo ${v0:1:-99}; echo no", "echo $((1/0)) || echo no", "v0=set; echo ${a b}; v0=no", "failing() { echo $((1 / 0)); echo no; }\nfailing", "readonly ro=1; ro=2; echo no", "{ echo a; echo $((08)); echo b; } > one"}},
 }

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	seed    = flag.Uint64("seed", 1, "first seed; 0 draws one")
+	seed    = flag.Uint64("seed", 0, "first seed; 0 draws one")
 	scripts = flag.Int("scripts", 1000, "how many scripts")
 )
 
@@ -20,7 +20,7 @@ const atATime = 6
 // TestSessionIsAPlainBash: what a session's shell does is what one bash does.
 func TestSessionIsAPlainBash(t *testing.T) {
 	t.Parallel()
-	first := firstSeed(t, *scripts)
+	first := firstSeed(t, "scripts", *scripts)
 	r := Runner{Dir: t.TempDir()}
 	r.check(t, first, *scripts, Generate)
 }
@@ -50,13 +50,16 @@ func (r Runner) check(t *testing.T, first uint64, scripts int, generate func(see
 	running.Wait()
 }
 
-func firstSeed(t *testing.T, scripts int) uint64 {
+// firstSeed tells of how to repeat what t is about to run: that many scripts, by
+// the flag that says how many.
+func firstSeed(t *testing.T, flag string, scripts int) uint64 {
 	t.Helper()
 	first := *seed
 	if first == 0 {
-		first = rand.Uint64() >> 24
+		first = 1 + rand.Uint64()>>24
 	}
-	t.Logf("seeds %d to %d; -seed=N with one script repeats one", first, first+uint64(scripts)-1)
+	t.Logf("seeds %d to %d; all again: go test ./test/differential -run '^%s$' -seed=%d -%s=%d; one: its seed, and 1",
+		first, first+uint64(scripts)-1, t.Name(), first, flag, scripts)
 	return first
 }
 

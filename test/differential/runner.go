@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -17,6 +18,10 @@ type Runner struct {
 	Dir  string   // an existing directory
 	Hide []string // files that the agents find empty, such as a bash
 }
+
+// noReference begins what is said of a script that a plain shell doesn't run to
+// its end.
+const noReference = "the reference: "
 
 // Run runs s on both sides and returns what differs. What hinders that is a
 // difference too, such as a notice of the session.
@@ -35,7 +40,7 @@ func (r Runner) Run(ctx context.Context, s Script) (difference string) {
 	}
 	want, err := Reference(ctx, s, work, notes)
 	if err != nil {
-		return "the reference: " + err.Error()
+		return noReference + err.Error()
 	}
 	if err := errors.Join(os.Rename(work, over), os.Mkdir(work, 0o755)); err != nil {
 		return err.Error()
@@ -55,7 +60,14 @@ func (r Runner) Run(ctx context.Context, s Script) (difference string) {
 // Explain shrinks a script that differs and says all that helps to see why.
 func (r Runner) Explain(ctx context.Context, s Script, difference string) string {
 	const tries = 100
-	small := Shrink(s, func(s Script) bool { return r.Run(ctx, s) != "" }, tries)
+	if strings.HasPrefix(difference, noReference) {
+		return difference // which shows all of the script
+	}
+	// With less of it a script may end too early in any shell, by a set -e for one.
+	small := Shrink(s, func(s Script) bool {
+		d := r.Run(ctx, s)
+		return d != "" && !strings.HasPrefix(d, noReference)
+	}, tries)
 	again := r.Run(ctx, small)
 	if again == "" {
 		return fmt.Sprintf("seed %d, not every time: %s\n%s", s.Seed, difference, s)

@@ -46,12 +46,22 @@ func Generate(seed uint64) Script {
 	s.Parts = []Part{{Commands: []string{"declare -A m0 m1"}}}
 	interrupted := false
 	n := fewestCommands + g.IntN(mostCommands-fewestCommands+1)
-	for n > 0 {
-		var p Part
+	before := func() (before []Interruption) {
 		if g.IntN(4) == 0 {
 			interrupted = true
-			p.Before = append(p.Before, interruption(g))
+			before = append(before, interruption(g))
 		}
+		return before
+	}
+	for n > 0 {
+		if g.IntN(12) == 0 {
+			s.Parts = append(s.Parts, Part{Commands: []string{"set -e"}})
+			for range 1 + g.IntN(3) {
+				s.Parts = append(s.Parts, Part{Commands: []string{g.write("exempt")}, Before: before()})
+			}
+			s.Parts = append(s.Parts, Part{Commands: []string{"set +e"}, Before: before()})
+		}
+		p := Part{Before: before()}
 		for range 1 + g.IntN(3) {
 			rule := "top"
 			if !interrupted && g.IntN(20) == 0 {

@@ -18,7 +18,7 @@ func TestSessionIsAPlainSh(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to hide the machine's bash from the agent")
 	}
-	first := firstSeed(t, *shScripts)
+	first := firstSeed(t, "sh-scripts", *shScripts)
 	for name, shell := range plainShells(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/berth-dev/berth/api/v1alpha1"
-	agentclient "github.com/berth-dev/berth/sandbox-agent/client"
 	"github.com/berth-dev/berth/test/session"
 )
 
@@ -24,29 +23,18 @@ var _ = Describe("A command that takes every process that its pod may have", fun
 		"of sleepers":         `while :; do sleep 777 & done`,
 		"of detached ones":    `while :; do setsid -f sleep 777; done`,
 		"left behind by then": `:(){ :|:& }; :`,
+		"that spin":           `for i in $(seq 300); do while :; do :; done & done; wait`,
 	} {
 		It("ends in a result, and the session goes on: "+name, func(ctx context.Context) {
 			t := newTenant(ctx, withImage(image("sandbox")))
 			s := connect(ctx, t.target("s"))
 			Expect(run(ctx, s, "kept=yes; echo mine > file; nice")).To(Equal("19\n"), "behind the agent")
 			a := t.agentAt(ctx, "s")
+			run(ctx, connect(ctx, t.target("beside")), "true")
 
-			answered := make(chan error, 1)
-			go func() {
-				_, err := s.BashWithin(ctx, command, 5*time.Second)
-				answered <- err
-			}()
-			for waiting := true; waiting; {
-				select {
-				case err := <-answered:
-					Expect(err).NotTo(HaveOccurred())
-					waiting = false
-				case <-time.After(interval):
-				}
-				health, err := a.Health(ctx, a.pod)
-				Expect(err).NotTo(HaveOccurred())
-				Expect(health.Status).To(Equal(agentclient.StatusOK))
-			}
+			beneath, beside := askHealth(ctx, a), askHealth(ctx, t.agentAt(ctx, "beside"))
+			_, err := s.BashWithin(ctx, command, 5*time.Second)
+			Expect(err).NotTo(HaveOccurred())
 
 			result, err := s.Bash(ctx, `echo "$kept"; cat file`)
 			Expect(err).NotTo(HaveOccurred())
@@ -55,12 +43,15 @@ var _ = Describe("A command that takes every process that its pod may have", fun
 				Expect(result.Stderr+result.Notice).To(Or(ContainSubstring("limit of processes"), ContainSubstring("Resource temporarily unavailable")), "%+v", result)
 			}
 			Expect(run(ctx, s, "cat file")).To(Equal("mine\n"), "and then all is well")
+			expectPrompt(beneath(), beside())
 			status := t.sandbox(ctx, "s").Status
 			Expect(status.PodGeneration).To(HaveValue(Equal(int64(1))), "the same pod")
 			Expect(status.LastTermination).To(BeNil(), "the same container")
 
 			// What still runs would take the others' processor.
-			Expect(session.End(ctx, t.target("s"))).To(Equal(http.StatusNoContent))
+			for _, id := range []string{"s", "beside"} {
+				Expect(session.End(ctx, t.target(id))).To(Equal(http.StatusNoContent))
+			}
 			Eventually(func() int { return len(t.sessionPods(ctx, "s")) }).WithTimeout(goneTimeout).WithPolling(interval).Should(BeZero())
 		}, SpecTimeout(specTimeout))
 	}
