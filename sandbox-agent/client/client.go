@@ -134,21 +134,6 @@ type addressError string
 
 func (e addressError) Error() string { return string(e) }
 
-// countingConn counts what was written, which tells a request that never left
-// from one that may have arrived. A write under way counts already: who gives up
-// meanwhile can't know how far it got.
-type countingConn struct {
-	net.Conn
-	written atomic.Int64
-}
-
-func (c *countingConn) Write(p []byte) (int, error) {
-	c.written.Add(int64(len(p)))
-	n, err := c.Conn.Write(p)
-	c.written.Add(int64(n - len(p)))
-	return n, err
-}
-
 func setDefault(d *time.Duration, value time.Duration) {
 	if *d == 0 {
 		*d = value
