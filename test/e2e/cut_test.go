@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-dev/berth/api/v1alpha1"
@@ -68,6 +70,14 @@ var _ = Describe("A container that is killed", func() {
 		Expect(upload(ctx, t.target("s"), "half.bin", strings.NewReader("whole")).Name).To(Equal("half.bin"))
 		Expect(run(ctx, s, "cat uploads/half.bin")).To(Equal("whole"))
 	}, SpecTimeout(specTimeout))
+
+	It("while an artifact is read breaks the reading off", func(ctx context.Context) {
+		t := newTenant(ctx, withLongArtifacts)
+		s := connect(ctx, t.target("s"))
+		rest := startReading(ctx, t.target("s"), s)
+		killContainer(ctx, t.podOf(ctx, "s"), v1alpha1.SessionContainerName)
+		expectCut(rest)
+	}, SpecTimeout(specTimeout))
 })
 
 var _ = Describe("A replica of the gateway that is killed", Serial, func() {
@@ -83,6 +93,17 @@ var _ = Describe("A replica of the gateway that is killed", Serial, func() {
 		Eventually(uploaded).WithTimeout(readyTimeout).Should(Receive(&end))
 		Expect(end.err).To(HaveOccurred())
 		Eventually(func() string { return run(ctx, s, "ls -A uploads") }).WithTimeout(readyTimeout).WithPolling(interval).Should(BeEmpty())
+	}, SpecTimeout(specTimeout))
+
+	It("while an artifact is read breaks the reading off, and another replica gives all of it", func(ctx context.Context) {
+		t := newTenant(ctx, withLongArtifacts)
+		victim, survivor := twoGateways(ctx)
+		s := connect(ctx, t.targetAtAddress(survivor.address, "s"))
+		rest := startReading(ctx, t.targetAtAddress(victim.address, "s"), s)
+		victim.kill(ctx)
+		expectCut(rest)
+		whole := startReading(ctx, t.targetAtAddress(survivor.address, "s"), s)
+		Expect(io.Copy(io.Discard, whole)).To(BeEquivalentTo(longBytes - block))
 	}, SpecTimeout(specTimeout))
 })
 
@@ -115,4 +136,36 @@ func (g gatewayReplica) kill(ctx context.Context) {
 // targetAtAddress is a session of the tenant's caller, at a gateway.
 func (t *tenant) targetAtAddress(address, id string) session.Target {
 	return session.Target{Address: address, Token: t.token, ID: id}
+}
+
+// longBytes is more than the buffers between an agent and a client hold.
+const longBytes = 256 << 20
+
+// withLongArtifacts lets a session export that much.
+func withLongArtifacts(template *v1alpha1.SandboxTemplate) {
+	template.Spec.Limits = &v1alpha1.Limits{ArtifactBytes: ptr.To[int64](longBytes)}
+}
+
+// startReading begins to read a long artifact, and returns what reads the rest.
+func startReading(ctx context.Context, target session.Target, s *session.Session) (rest io.ReadCloser) {
+	GinkgoHelper()
+	run(ctx, s, fmt.Sprintf("truncate -s %d long", longBytes))
+	artifact, err := s.Export(ctx, "long")
+	Expect(err).NotTo(HaveOccurred())
+	answer, err := session.Get(ctx, target, artifact.URI, nil)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(answer.Body.Close)
+	Expect(answer.ContentLength).To(BeEquivalentTo(longBytes))
+	_, err = io.CopyN(io.Discard, answer.Body, block)
+	Expect(err).NotTo(HaveOccurred())
+	return answer.Body
+}
+
+// expectCut expects a reading to end in an error, not at a length that could be
+// taken for all of it.
+func expectCut(rest io.Reader) {
+	GinkgoHelper()
+	n, err := io.Copy(io.Discard, rest)
+	Expect(err).To(HaveOccurred())
+	Expect(n).To(BeNumerically("<", longBytes-block))
 }
