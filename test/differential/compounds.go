@@ -31,10 +31,13 @@ var compounds = map[string]rule{
 		"trap 'echo err' ERR", "trap - ERR", "trap 'n0=$((n0 + 1))' ERR", "trap 'echo ret' RETURN", "trap - RETURN", "trap '' INT", "trap - INT", "trap 'echo chld; v3=chld' WINCH", "trap 'echo \"q'\\''s\"' USR2", "TIMEFORMAT=x", "OPTERR=0", "PS4='> '",
 	}},
 	"top": {flat: []string{"‹statement›", "‹statement›", "‹statement›", "‹statement›", "‹toggle›", "‹toggle›", "printf 'a\\0b\\n\\0'"}},
-	// What fails, and what set -e lets pass.
+	// What fails, and what set -e lets pass. Nothing that may be an error of the shell
+	// itself, such as a bad subscript: with set -e those end it wherever they stand.
 	"exempt": {flat: []string{
-		"‹condition› && :", "‹condition› && :", "‹condition› && ‹simple› || :", "! ‹simple›", "if ‹condition›; then :; fi", "‹simple› || echo \"$?\"", "{ ‹condition› && :; }", "‹call› || :", "! ‹call›", "‹condition› || ‹condition› && :", "eval '‹condition› && :' || :",
-		"for ‹scalar› in ‹words›\ndo\n‹condition› && :\ndone || :", "( ‹simple› ) || echo \"$?\"", "echo \"$?\" && ‹condition› && :", "while false; do :; done", "{\n‹list›\n} || :", "‹simple› | false || echo \"$?\"", "if {\n‹list›\n}; then echo yes; fi", "! {\n‹list›\n}",
+		"[ \"$‹scalar›\" = ‹literal› ] && :", "[ a = b ] && echo ‹literal›", "false && echo ‹literal›", "[[ $‹scalar› == ‹literal› ]] && :", "(exit ‹status›) || echo \"$?\"", "(exit ‹status›) && :", "echo \"$?\"; false && :", "(( 0 )) && :", "! true",
+		"! (exit ‹status›)", "if ! [[ -f ‹file› ]]; then :; fi", "while false; do :; done", "until true; do :; done", "grep -q o ‹file› 2>/dev/null && :", "e() { false; return ‹status›; }; e && :", "e() { false && return 3; }; e || echo \"$?\"", "{ false; echo on; } || :",
+		"( set +e; false; exit ‹status› ) || echo \"$?\"", "true | false || echo \"$?\"", "false | true && :", "source ./lib 2>/dev/null || :", "eval false || :", "eval 'false && :' && :", "true; false && true", "! { false; echo on; }", "echo $- | tr -d c; false && :",
+		"for ‹scalar› in a b; do\nfalse && :\ndone || echo \"$?\"", "set +e; false; set -e; [ a = b ] && :", "‹scalar›=$(false) || echo \"$?\"", "false || false && :", "case ‹literal› in a) false;; *) false && :;; esac && :", "cat <<E && false || echo \"$?\"\n‹literal›\nE",
 	}},
 	// Errors that make bash drop the rest of a line.
 	"error": {flat: []string{"echo ${v0:1:-99}; echo no", "echo $((1/0)) || echo no", "v0=set; echo ${a b}; v0=no", "failing() { echo $((1 / 0)); echo no; }\nfailing", "readonly ro=1; ro=2; echo no", "{ echo a; echo $((08)); echo b; } > one"}},
