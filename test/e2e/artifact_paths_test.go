@@ -91,8 +91,7 @@ var _ = Describe("A path", func() {
 	}, SpecTimeout(specTimeout))
 
 	It("whose links are swapped all the time never leads outside", func(ctx context.Context) {
-		id, err := s.Start(ctx, swapLinks, false)
-		Expect(err).NotTo(HaveOccurred())
+		id := startSwapping(ctx, s)
 		ends := map[bool]int{}
 		live := func() bool { return min(ends[true], ends[false]) < raceEnds && ends[true] < artifactSlots-1 }
 		for deadline := time.Now().Add(raceTime); live() && time.Now().Before(deadline); {
@@ -132,3 +131,13 @@ while True:
     os.link("in/file", "next-file"); os.rename("next-file", "swapped-file")
     os.symlink("/tmp/out/file", "next-file"); os.rename("next-file", "swapped-file")
 '`
+
+// startSwapping starts it, and waits until both names are there. It gives the
+// process's ID.
+func startSwapping(ctx context.Context, s *session.Session) string {
+	GinkgoHelper()
+	id, err := s.Start(ctx, swapLinks, false)
+	Expect(err).NotTo(HaveOccurred())
+	run(ctx, s, "until [ -L swapped ] && [ -e swapped-file ]; do sleep 0.01; done")
+	return id
+}

@@ -1,12 +1,15 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -68,8 +71,8 @@ func itUploadsMuch(of func() *tenant) {
 		s := connect(ctx, t.target("large"))
 		gateways, agent := gatewayGauge(ctx, "process_resident_memory_bytes"), agentMemory(ctx, s)
 
-		hash := sha256.New()
-		uploaded := startUpload(ctx, t.target("large"), "large.bin", io.TeeReader(newDistinct(largeBytes/block), hash))
+		hash, content := sha256.New(), newDistinct(largeBytes/block)
+		uploaded := startUpload(ctx, t.target("large"), "large.bin", io.TeeReader(content, hash))
 		var end uploadEnd
 		for waiting := true; waiting; {
 			select {
@@ -85,6 +88,18 @@ func itUploadsMuch(of func() *tenant) {
 		AddReportEntry("2 GiB through the gateway", end.took.String())
 		want := hex.EncodeToString(hash.Sum(nil))
 		Expect(run(ctx, s, "sha256sum < uploads/large.bin")).To(HavePrefix(want))
+
+		artifact, err := s.Export(ctx, "uploads/large.bin")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(artifact.Size).To(BeEquivalentTo(largeBytes))
+		last := fmt.Sprintf("bytes=%d-", largeBytes-block)
+		answer, err := session.Get(ctx, t.target("large"), artifact.URI, http.Header{"Range": {last}})
+		Expect(err).NotTo(HaveOccurred())
+		defer answer.Body.Close()
+		Expect(answer.StatusCode).To(Equal(http.StatusPartialContent))
+		read, err := io.ReadAll(answer.Body)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(bytes.Equal(read, content.block[:])).To(BeTrue(), "its last piece")
 	}, SpecTimeout(specTimeout))
 }
 

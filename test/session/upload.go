@@ -32,13 +32,16 @@ func (r *Refusal) Error() string {
 var plain = &http.Client{Transport: newTransport()}
 
 // Upload sends a file into the target's session, with POST
-// /sessions/{id}/files. A content whose length can't be seen is sent without
-// announcing it. What the gateway refused is a *Refusal.
+// /sessions/{id}/files. The length of a content that has a method Len is announced.
+// What the gateway refused is a *Refusal.
 func Upload(ctx context.Context, target Target, name string, content io.Reader) (File, error) {
 	to := "http://" + target.Address + "/sessions/" + target.ID + "/files?name=" + url.QueryEscape(name)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, content)
 	if err != nil {
 		return File{}, err
+	}
+	if c, ok := content.(interface{ Len() int }); ok {
+		request.ContentLength = int64(c.Len())
 	}
 	authorize(request, target)
 	response, err := plain.Do(request)
