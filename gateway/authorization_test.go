@@ -185,6 +185,12 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	call(t, c, "process_output", object{"process_id": "secret-process"})
 	call(t, c, "process_signal", object{"process_id": process, "signal": "secret-signal"})
 	call(t, c, "process_list", object{})
+	l.agent.put("secret-file", "secret-content")
+	call(t, c, "read_file", object{"path": "secret-file"})
+	call(t, c, "read_file", object{"path": "secret-missing"})
+	call(t, c, "write_file", object{"path": "secret-new", "content": "secret-content"})
+	call(t, c, "edit_file", object{"path": "secret-file", "edits": []object{{"old": "secret-content", "new": "secret-new"}}})
+	call(t, c, "list_files", object{"glob": "secret-*"})
 	call(t, c, "export_artifact", map[string]any{"path": "secret-path.txt"})
 	call(t, c, "export_artifact", map[string]any{"path": "secret-path-missing"})
 	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "secret-tool-name"}); err == nil {
@@ -201,7 +207,7 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 			t.Errorf("the log holds %q: ...%s", secret, log[max(0, i-100):min(len(log), i+50)])
 		}
 	}
-	for _, want := range []string{`"caller":"alice"`, `"tool":"bash"`, `"tool":"export_artifact"`, `"tool":"process_output"`, `"tool":"process_input"`, `"tool":"process_signal"`, `"tool":"process_list"`, `"session":"s"`, `"code":"ok"`, `"code":"not_found"`, `"status":401`} {
+	for _, want := range []string{`"caller":"alice"`, `"tool":"bash"`, `"tool":"export_artifact"`, `"tool":"process_output"`, `"tool":"process_input"`, `"tool":"process_signal"`, `"tool":"process_list"`, `"tool":"read_file"`, `"tool":"write_file"`, `"tool":"edit_file"`, `"tool":"list_files"`, `"outBytes":14`, `"session":"s"`, `"code":"ok"`, `"code":"not_found"`, `"status":401`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %s", want)
 		}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,10 @@ type fakeAgent struct {
 	artifacts map[string]fakeArtifact
 	commands  []client.ExecRequest
 	processes []*fakeProcess
+	files     map[string]fakeFile
+	asked     []string // about files
+	exports   []client.ExportRequest
+	exported  *client.Artifact // what an export gives, if set
 	requests  atomic.Int64
 	server    *httptest.Server
 }
@@ -71,6 +76,7 @@ func newAgent(t testing.TB, podUID string) *fakeAgent {
 		audience:  "sandboxes/" + podUID,
 		ip:        fmt.Sprintf("127.1.%d.%d", n/250, n%250+1),
 		artifacts: map[string]fakeArtifact{},
+		files:     map[string]fakeFile{},
 	}
 	a.start()
 	t.Cleanup(a.stop)
@@ -118,6 +124,8 @@ func (a *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.run(w, r)
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/files":
 		a.receive(w, r)
+	case slices.Contains([]string{"/v1/files", "/v1/file", "/v1/edit", "/v1/list"}, r.URL.Path):
+		a.file(w, r)
 	case r.URL.Path == "/v1/processes" || strings.HasPrefix(r.URL.Path, "/v1/processes/"):
 		a.process(w, r)
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/artifacts":
@@ -165,13 +173,18 @@ func (a *fakeAgent) run(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *fakeAgent) export(w http.ResponseWriter, r *http.Request) {
-	var req struct{ Path string }
+	var req client.ExportRequest
 	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
 		agentError(w, http.StatusBadRequest, "bad_request", err.Error())
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.exports = append(a.exports, req)
+	if a.exported != nil {
+		agentJSON(w, a.exported)
+		return
+	}
 	for id, f := range a.artifacts {
 		if f.name == req.Path {
 			agentJSON(w, client.Artifact{ID: id, Name: f.name, MIMEType: f.mimeType, Size: int64(len(f.data)), ExpiresIn: 300})

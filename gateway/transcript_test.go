@@ -46,6 +46,11 @@ func TestTranscripts(t *testing.T) {
 		{"process-input", "tools/call", `"name":"process_input","arguments":{"process_id":"p-1","input":"hi\n"}`},
 		{"process-input-invalid", "tools/call", `"name":"process_input","arguments":{"process_id":"p-1"}`},
 		{"process-signal", "tools/call", `"name":"process_signal","arguments":{"process_id":"p-1","signal":"TERM"}`},
+		{"read-file", "tools/call", `"name":"read_file","arguments":{"path":"f","offset":2,"limit":1}`},
+		{"read-file-missing", "tools/call", `"name":"read_file","arguments":{"path":"nothing"}`},
+		{"write-file", "tools/call", `"name":"write_file","arguments":{"path":"new","content":"hi\n"}`},
+		{"edit-file", "tools/call", `"name":"edit_file","arguments":{"path":"f","edits":[{"old":"two","new":"2"}]}`},
+		{"list-files", "tools/call", `"name":"list_files","arguments":{}`},
 		{"export", "tools/call", `"name":"export_artifact","arguments":{"path":"f.txt"}`},
 		{"export-missing", "tools/call", `"name":"export_artifact","arguments":{"path":"nothing"}`},
 		{"unknown-tool", "tools/call", `"name":"fly","arguments":{}`},
@@ -63,6 +68,7 @@ func TestTranscripts(t *testing.T) {
 				l := newLive(t)
 				l.agent.artifacts[artifactID] = fakeArtifact{"f.txt", "text/plain", []byte("hello")}
 				l.agent.processes = []*fakeProcess{{request: client.ProcessRequest{ID: "p-1", Command: "sh"}, output: "$ "}}
+				l.agent.put("f", "one\ntwo\nthree\n")
 				if x.name == "bash-log" {
 					l.agent.exec = logged
 				}

@@ -150,7 +150,8 @@ type Limits struct {
 	// +kubebuilder:validation:Maximum=1099511627776
 	LogBytes *int64 `json:"logBytes,omitempty"`
 
-	// uploadBytes is the largest file that can be uploaded. No limit by default.
+	// uploadBytes is the largest file that can be uploaded, or written by a file
+	// tool. No limit by default.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1099511627776

@@ -8,10 +8,12 @@
 //
 // When the connection breaks, so that nobody knows whether the call arrived:
 //
-//	Exec, Export, Input, Signal   never: they may have had their effect
+//	Exec, Export, Input, Signal,
+//	WriteFile, EditFile           never: they may have had their effect
 //	Upload                        never, nor once its body was read from: it can't
 //	                              be read again
-//	Processes, Output             once: they have none
+//	Processes, Output, ReadLines,
+//	ReadBytes, ListFiles          once: they have none
 //	Start                         once, in the same container alone: its agent
 //	                              knows the process by an id that the call carries
 //	Read                          never: its caller can
@@ -40,6 +42,7 @@ type Agent interface {
 	ReadArtifact(ctx context.Context, pod client.Pod, id string, span client.Span, budget int64) (*client.Reading, error)
 	Upload(ctx context.Context, pod client.Pod, name string, size int64, body io.Reader) (*client.File, error)
 	Processes
+	Files
 }
 
 // Processes is what dispatch needs of it for background processes.

@@ -65,7 +65,7 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		return err
 	case errors.Is(err, client.ErrNotFound) && errors.As(err, &refusal):
 		return &notFoundError{refusal}
-	case errors.Is(err, client.ErrRange):
+	case errors.Is(err, client.ErrRange) && errors.As(err, &refusal) && refusal.Code != client.CodeOutOfRange:
 		return artifact.ErrRange
 	case errors.Is(err, errEnded):
 		return &AgentError{errEnded.Error(), err}

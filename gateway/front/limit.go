@@ -99,5 +99,5 @@ func (f *Front) refuseBody(w http.ResponseWriter, err error) {
 }
 
 func tooLarge(limit int64) string {
-	return fmt.Sprintf("the request's body is larger than %d bytes", limit)
+	return fmt.Sprintf("the request's body is larger than %d bytes: a file that doesn't fit comes in by POST /sessions/{id}/files", limit)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/authz"
+	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -19,7 +20,9 @@ const exportName = "export_artifact"
 const exportFailed = "artifact export failed: "
 
 type exportIn struct {
-	Path string `json:"path"`
+	Path    string `json:"path"`
+	Archive bool   `json:"archive"`
+	SHA256  bool   `json:"sha256"`
 }
 
 type exportOut struct {
@@ -35,13 +38,16 @@ func exportTool() *mcp.Tool {
 	return &mcp.Tool{
 		Name:        exportName,
 		Title:       "Export a file",
-		Description: "Take a file of the session's workspace as it is now, and get a resource URI under which its bytes can be read for 5 minutes, whatever happens to the file since.",
+		Description: "Take a file of the session's workspace as it is now, or a directory as an archive, and get a resource URI under which its bytes can be read for 5 minutes, whatever happens to the file since.",
 		Annotations: &mcp.ToolAnnotations{Title: "Export a file", ReadOnlyHint: true, DestructiveHint: ptr(false), OpenWorldHint: ptr(false)},
 		InputSchema: &jsonschema.Schema{
 			Type: "object",
 			Properties: map[string]*jsonschema.Schema{
-				"path": {Type: "string", MinLength: ptr(1), Description: "A regular file, absolute in " + workspace + " or relative to it, not to the shell's working directory."},
+				"path":    {Type: "string", MinLength: ptr(1), Description: "A regular file, or with archive a directory, too: absolute in " + workspace + " or relative to it, not to the shell's working directory."},
+				"archive": {Type: "boolean", Description: "Export a .tar.gz of the file, or of the directory and all that is in it. false if not given."},
+				"sha256":  {Type: "boolean", Description: "Have the SHA-256 in the result of a file larger than 8 MiB, too, which takes the time to read it. false if not given; smaller ones and archives always have it."},
 			},
+			PropertyOrder:        []string{"path", "archive", "sha256"},
 			Required:             []string{"path"},
 			AdditionalProperties: closed(),
 		},
@@ -52,8 +58,8 @@ func exportTool() *mcp.Tool {
 				"mimeType": {Type: "string"},
 				"size":     {Type: "integer", Description: "Bytes."},
 				"uri":      {Type: "string", Description: "The resource to read."},
-				"sha256":   {Type: "string", Description: "Of the bytes, in hex, up to 8 MiB."},
-				"notice":   {Type: "string", Description: "What the session lost before this call, and why."},
+				"sha256":   {Type: "string", Description: "Of the bytes, in hex: up to 8 MiB, of an archive, or if asked for."},
+				"notice":   {Type: "string", Description: "What the session lost before this call, and why; what an archive left out."},
 			},
 			PropertyOrder:        []string{"name", "mimeType", "size", "uri", "sha256", "notice"},
 			Required:             []string{"name", "mimeType", "size", "uri"},
@@ -72,14 +78,14 @@ func (s *Server) export(ctx context.Context, req *mcp.CallToolRequest, in export
 	if err := s.authorize(ctx, target, authz.Create); err != nil {
 		return failure(exportFailed + err.Error()), nil
 	}
-	taken, notice, err := s.Calls.Export(ctx, target, client.ExportRequest{Path: in.Path})
+	taken, notice, err := s.Calls.Export(ctx, target, client.ExportRequest{Path: in.Path, Archive: in.Archive, Digest: in.SHA256})
 	if err != nil {
 		call.Code = codeOf(ctx, err)
 		return failure(exportFailed + err.Error()), nil
 	}
 	result := exportOut{
 		Name: taken.Name, MIMEType: taken.MIMEType, Size: taken.Size,
-		URI: taken.Handle.URI(), SHA256: taken.SHA256, Notice: notice,
+		URI: taken.Handle.URI(), SHA256: taken.SHA256, Notice: dispatch.JoinNotices(notice, taken.Notice),
 	}
 	out, err := encode(result)
 	if err != nil {
@@ -89,7 +95,7 @@ func (s *Server) export(ctx context.Context, req *mcp.CallToolRequest, in export
 	call.Code, call.OutBytes = audit.CodeOK, taken.Size
 	return &mcp.CallToolResult{
 		Content: []mcp.Content{
-			&mcp.TextContent{Text: describe(&result)},
+			&mcp.TextContent{Text: describe(&result, taken.ExpiresIn)},
 			&mcp.ResourceLink{URI: result.URI, Name: result.Name, MIMEType: result.MIMEType, Size: ptr(result.Size)},
 		},
 		StructuredContent: out,
@@ -97,16 +103,28 @@ func (s *Server) export(ctx context.Context, req *mcp.CallToolRequest, in export
 }
 
 // describe says in words what the structured result says: some hosts show a
-// model one of the two only.
-func describe(r *exportOut) string {
+// model one of the two only. It is readable for so many seconds.
+func describe(r *exportOut, expiresIn int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Exported %q (%s, %d bytes", r.Name, r.MIMEType, r.Size)
 	if r.SHA256 != "" {
 		fmt.Fprintf(&b, ", SHA-256 %s", r.SHA256)
 	}
-	fmt.Fprintf(&b, ") as %s, readable for 5 minutes.", r.URI)
+	fmt.Fprintf(&b, ") as %s, readable for %s.", r.URI, lifetime(expiresIn))
 	if r.Notice != "" {
 		fmt.Fprintf(&b, " Note: %s.", r.Notice)
 	}
 	return b.String()
+}
+
+// lifetime tells seconds in the largest unit that they are whole in.
+func lifetime(seconds int) string {
+	switch {
+	case seconds > 0 && seconds%3600 == 0:
+		return counted(int64(seconds/3600), "hour")
+	case seconds > 0 && seconds%60 == 0:
+		return counted(int64(seconds/60), "minute")
+	default:
+		return counted(int64(seconds), "second")
+	}
 }

@@ -86,7 +86,8 @@ func (s *Server) record(next mcp.MethodHandler) mcp.MethodHandler {
 // toolLabel keeps names that callers make up out of metrics and logs.
 func toolLabel(name string) (tool, operation string) {
 	switch name {
-	case bashName, processOutputName, processInputName, processSignalName, processListName, exportName:
+	case bashName, processOutputName, processInputName, processSignalName, processListName,
+		readFileName, writeFileName, editFileName, listFilesName, exportName:
 		return name, name
 	default:
 		return "unknown", "unknown_tool"

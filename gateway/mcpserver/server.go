@@ -1,6 +1,7 @@
 // Package mcpserver is what an agent sees of the gateway: the tools bash,
-// process_output, process_input, process_signal, process_list and
-// export_artifact, and the resources artifact://berth/{token}.
+// process_output, process_input, process_signal, process_list, read_file,
+// write_file, edit_file, list_files and export_artifact, and the resources
+// artifact://berth/{token}.
 //
 // The server is stateless and one for all: what a call needs comes with it, and
 // the session from the X-Session-ID header alone.
@@ -28,6 +29,7 @@ import (
 
 // Calls reaches the sessions' agents.
 type Calls interface {
+	Files
 	Exec(ctx context.Context, req session.Request, command dispatch.Command) (*client.ExecResult, error)
 	Start(ctx context.Context, req session.Request, process client.ProcessRequest) (p *client.Process, notice string, err error)
 	Processes(ctx context.Context, req session.Request) (all []client.Process, notice string, err error)
@@ -63,7 +65,8 @@ const workspace = "/workspace"
 const instructions = `Each session is a sandbox of its own with a persistent shell. ` +
 	`bash runs a command in it: variables, working directory and files stay for the next call. ` +
 	`With background it starts a process that runs on: process_output reads what it writes, process_input writes to it, process_signal ends it, process_list shows all. ` +
-	`export_artifact hands a file of ` + workspace + ` over as a resource that can be read for 5 minutes.`
+	`read_file, write_file, edit_file and list_files reach its files without a command. ` +
+	`export_artifact hands a file of ` + workspace + `, or a directory as an archive, over as a resource that can be read for 5 minutes.`
 
 // Handler returns the server of both protocol eras, for one URL.
 func (s *Server) Handler() http.Handler {
@@ -86,6 +89,10 @@ func (s *Server) Handler() http.Handler {
 	addTool(server, processInputTool(), s.processInput)
 	addTool(server, processSignalTool(), s.processSignal)
 	addTool(server, processListTool(), s.processList)
+	addTool(server, readFileTool(), s.readFile)
+	addTool(server, writeFileTool(), s.writeFile)
+	addTool(server, editFileTool(), s.editFile)
+	addTool(server, listFilesTool(), s.listFiles)
 	addTool(server, exportTool(), s.export)
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name:        "artifact",

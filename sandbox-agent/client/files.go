@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -49,12 +50,12 @@ const (
 	TypeFile           = wire.TypeFile
 	// CodeOutOfRange is the code of a file tool's ErrRange, whose message says what
 	// the file has.
-	CodeOutOfRange = wire.CodeOutOfRange
-	EncodingUTF8       = wire.EncodingUTF8
-	EncodingUTF16LE    = wire.EncodingUTF16LE
-	EncodingUTF16BE    = wire.EncodingUTF16BE
-	Encoding8Bit       = wire.Encoding8Bit
-	EncodingBinary     = wire.EncodingBinary
+	CodeOutOfRange  = wire.CodeOutOfRange
+	EncodingUTF8    = wire.EncodingUTF8
+	EncodingUTF16LE = wire.EncodingUTF16LE
+	EncodingUTF16BE = wire.EncodingUTF16BE
+	Encoding8Bit    = wire.Encoding8Bit
+	EncodingBinary  = wire.EncodingBinary
 )
 
 // FileContent is a part of a file.
@@ -165,7 +166,7 @@ func (c *Client) EditFile(ctx context.Context, pod Pod, path string, edits []Edi
 // Listing says what to list. The zero value is what is in the workspace.
 type Listing struct {
 	Path   string // of a directory; empty is the workspace
-	Depth  int    // 0 is 1; more than wire.MaxListDepth is that
+	Depth  int    // 0 is as deep as Glob needs, 1 without; at most wire.MaxListDepth
 	Glob   string // of paths below Path; empty is all
 	Limit  int    // entries at most; 0 is DefaultListEntries, more than MaxListEntries is that
 	Hidden bool   // descend into directories whose names begin with a dot
@@ -174,9 +175,9 @@ type Listing struct {
 
 // ListFiles lists a directory. It returns ErrNotDirectory for a file.
 func (c *Client) ListFiles(ctx context.Context, pod Pod, listing Listing) (*FileList, error) {
-	query := url.Values{wire.FileOf: {listing.Path}, wire.ListDepth: {strconv.Itoa(max(listing.Depth, 1))}}
-	if listing.Path == "" {
-		query.Del(wire.FileOf)
+	query := url.Values{wire.FileOf: {cmp.Or(listing.Path, ".")}}
+	if listing.Depth > 0 {
+		query.Set(wire.ListDepth, strconv.Itoa(listing.Depth))
 	}
 	if listing.Glob != "" {
 		query.Set(wire.ListGlob, listing.Glob)

@@ -67,7 +67,7 @@ func (c *Client) sendFile(ctx context.Context, pod Pod, method, path string, siz
 		return 0, errors.Join(err, context.Cause(ctx))
 	}
 	sent, whole := taking.sum()
-	if size < 0 && !whole {
+	if size < 0 && !whole || size >= 0 && sent != size {
 		return 0, badAnswer("a file before all of it was sent")
 	}
 	return sent, nil

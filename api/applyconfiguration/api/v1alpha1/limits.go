@@ -32,7 +32,8 @@ type LimitsApplyConfiguration struct {
 	// workspace may hold before the pod is evicted; a larger value is lowered to
 	// half of that. A sandbox's status.limits has what is in force.
 	LogBytes *int64 `json:"logBytes,omitempty"`
-	// uploadBytes is the largest file that can be uploaded. No limit by default.
+	// uploadBytes is the largest file that can be uploaded, or written by a file
+	// tool. No limit by default.
 	UploadBytes *int64 `json:"uploadBytes,omitempty"`
 }
 
