@@ -190,3 +190,30 @@ func TestSessionIsAbleToRememberAgain(t *testing.T) {
 		t.Errorf("n is %q, want what the commands before made of it", got)
 	}
 }
+
+// TestTraceIsOfTheCommandAlone: with set -x a command's standard error shows what
+// it did, and what it was evaluated by.
+func TestTraceIsOfTheCommandAlone(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	a.run(t, "set -x")
+	for _, c := range []struct {
+		command, stdout, stderr string
+		code                    int
+	}{
+		{"echo $-", "hxBc\n", "++ builtin eval 'echo $-'\n+++ echo hxBc\n", 0},
+		{"(exit 3)", "", "++ builtin eval '(exit 3)'\n+++ exit 3\n", 3},
+		{"echo $?; set -e", "3\n", "++ builtin eval 'echo $?; set -e'\n+++ echo 3\n+++ set -e\n", 0},
+		{"[ a = b ] && c", "", "++ builtin eval '[ a = b ] && c'\n+++ '[' a = b ']'\n", 1},
+		{"false", "", "++ builtin eval false\n+++ false\n", 1}, // ends the shell
+		{"echo $- $?", "ehxBc 1\n", "+++ builtin eval 'echo $- $?'\n++++ echo ehxBc 1\n", 0},
+		{"trap : DEBUG; set -T", "", "+++ builtin eval 'trap : DEBUG; set -T'\n++++ trap : DEBUG\n+++++ :\n++++ set -T\n", 0},
+		{"trap - DEBUG; set +xeT", "", "+++ builtin eval 'trap - DEBUG; set +xeT'\n+++++ :\n++++ trap - DEBUG\n++++ set +xeT\n", 0},
+		{"echo $-", "hBc\n", "", 0},
+	} {
+		r := a.exec(t, client.ExecRequest{Command: c.command})
+		if r.ExitCode != c.code || r.Stdout != c.stdout || r.Stderr != c.stderr {
+			t.Errorf("%q: want %d, %q and %q, got %+v", c.command, c.code, c.stdout, c.stderr, *r)
+		}
+	}
+}

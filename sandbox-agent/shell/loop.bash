@@ -1,6 +1,6 @@
 # The loop of a resident shell. life.go drops comments and joins the lines to
 # one, so that line 1 of a command is line 1 in what bash says of it. SPARE
-# stands for spare.bash, EVAL for eval.bash, ERREXIT for errexit.bash.
+# stands for spare.bash, EVAL for eval.bash, SETTINGS for settings.bash.
 #
 # A round runs one command, unless it is the first of its shell, and then
 # prepares the next one. The here-strings are the pipes of its streams: see
@@ -27,7 +27,7 @@
 # or nothing, 6: how many variables to export there, 7 and so on: these.
 # __berth_own holds 0: no trap is set, 1: $? of the command, 2: F or N when a
 # command may come, 3: the user's monitor mode, 4: whether F failed, 5: a DEBUG
-# trap.
+# trap, 6: x for the user's set -x, which is off meanwhile, 7: e, x or ex.
 while builtin :; do
 case ${__berth_own[2]-} in
 F) [[ ${__berth_own[3]} ]] || builtin set +m; if [[ ${__berth_own[4]} ]]; then __berth_own[2]=; else builtin printf 'R%d\n' "$BASHPID" >&212 || builtin kill -9 "$BASHPID"; fi;;
@@ -46,8 +46,8 @@ exec <"${__berth[1]}" >|/proc/self/fd/204 2>|/proc/self/fd/205 204<&- 205<&- 206
 [[ -z ${__berth[5]} ]] || { builtin cd -- "${__berth[5]}" && builtin export -- "${__berth[@]:7:__berth[6]}"; } || __berth[2]="[[ '' ]] && :";
 # Removing a prefix, unlike case itself, minds the case of letters in any case.
 # The condition is there for $?: the command sees that of the one before.
-case ${-##*e*} in
-'') ERREXIT;;
+case ${-##*e*}:${__berth_own[6]-} in
+:*|*:x) SETTINGS;;
 *) if case ${__berth[3]} in 0) builtin :;; 1) [[ '' ]];; *) ( builtin exit "${__berth[3]}" );; esac;
 then EVAL; else EVAL; fi;;
 esac;
@@ -59,7 +59,8 @@ fi;
 exec </dev/null >/dev/null 2>&1 204<<<'' 205<<<'' 206<<<'';
 case ${__berth[4]-} in
 '') builtin : <&213 <&211 <&210 || builtin kill -9 "$BASHPID";
-if [[ $- != *x* ]] && builtin trap -p >/dev/full; then __berth_own[0]=1; else __berth_own[0]=; fi;
+case ${-##*x*} in '') __berth_own[6]=x; builtin set +x;; esac;
+if [[ -z ${__berth_own[6]-} ]] && builtin trap -p >/dev/full; then __berth_own[0]=1; else __berth_own[0]=; fi;
 __berth[0]=;
 builtin shopt -q nocasematch || case ${__berth@a}${__berth_own@a}${__berth_loop+${__berth_loop@a}} in *[Acilnru]*) builtin kill -9 "$BASHPID";; esac;
 unset -f enable;

@@ -14,11 +14,11 @@ var spareSource string
 //go:embed eval.bash
 var evalSource string
 
-//go:embed errexit.bash
-var errexitSource string
+//go:embed settings.bash
+var settingsSource string
 
 // loop is what a resident shell evaluates, on one line.
-var loop = strings.NewReplacer("SPARE", oneLine(spareSource), "EVAL", oneLine(evalSource), "ERREXIT", oneLine(errexitSource)).Replace(oneLine(loopSource))
+var loop = strings.NewReplacer("SPARE", oneLine(spareSource), "EVAL", oneLine(evalSource), "SETTINGS", oneLine(settingsSource)).Replace(oneLine(loopSource))
 
 func oneLine(source string) string {
 	var code []string

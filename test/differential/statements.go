@@ -21,8 +21,10 @@ var statements = map[string]rule{
 		"env | grep -c '^e[01]='", "alone", "q0 ‹word›", "q1", "command -v q0 f0 f1 nosuch", "source ./lib 2>/dev/null", "dirs -p | wc -l", "if [[ $(trap -p USR1) ]]; then kill -USR1 $BASHPID; fi", "return 3 2>/dev/null",
 		"echo $((1 + $(echo ‹int›)))", "hash -r", "times >/dev/null", "declare -F | grep -v __", "set | grep '^[vn][0-9]='", "test ‹word› = ‹word›", "sh -c 'kill -9 $$'",
 	}},
+	// None gives a NUL, that of an empty %c for one: in a command substitution bash
+	// warns of it at once, before or after what the commands there have to say.
 	"output": {flat: []string{
-		"printf '%d|%5s|%-5s|%x|%o|%e\\n' ‹int› ‹literal› ‹literal› 255 8 1.5", "printf '%b' 'a\\tb\\n\\0101\\377'", "printf '%q ' ‹words›", "printf '%s' ‹words›", "printf '%*d\\n' 5 ‹int›", "printf '%c%c' ‹literal› ‹literal›",
+		"printf '%d|%5s|%-5s|%x|%o|%e\\n' ‹int› ‹literal› ‹literal› 255 8 1.5", "printf '%b' 'a\\tb\\n\\0101\\377'", "printf '%q ' ‹words›", "printf '%s' ‹words›", "printf '%*d\\n' 5 ‹int›", "printf '%c%c' x‹literal› é‹literal›",
 		"printf '\\377\\001'", "printf '%s\\n' \"${‹array›[@]}\"", "printf '%(%Y)T\\n' 0", "printf '%.2s|%.*s\\n' ‹literal› 1 ‹literal›", "printf '%5.1f\\n' 2.25", "printf %i 0x10", "printf '%d\\n' \"'a\"",
 		"echo out; echo err >&2; echo out", "printf 'no newline'", "printf '\\n\\n\\n'", "echo 'D0'; printf 'R1\\nS2\\n'", "declare -p ‹array›", "declare -f f‹small›", "alias", "trap -p", "set +o | head -4", "shopt extglob",
 		"printf '%s,' {1..5}", "seq 3", "printf '%s\\n' ‹words› | sort -r", "printf '%q' \"$*\"",
