@@ -41,6 +41,15 @@ const bodyTimeout = 30 * time.Second
 // some 11 MiB.
 const writeTimeout = 5 * time.Minute
 
+// Artifacts on their way over HTTP: how many at a time, how long a client may
+// take to read one piece, and all of it. Their number bounds what clients hold
+// that hardly read.
+const (
+	maxStreams    = 64
+	streamStall   = 30 * time.Second
+	longestStream = time.Hour
+)
+
 // Gateway is one replica.
 type Gateway struct {
 	options Options
@@ -107,6 +116,7 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 		Authorizer:    authorizer,
 		Sessions:      resolver,
 		Uploads:       calls,
+		Artifacts:     artifacts,
 		Namespaces:    namespaces,
 		Calls:         cancellation.NewRegistry(time.Now),
 		Metrics:       g.metrics,
@@ -120,6 +130,7 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 				Loopback: options.loopback(),
 			},
 			KeepAlive: front.KeepAlive{Flush: options.FlushAfter, Interval: options.KeepAlive, WriteTimeout: writeTimeout},
+			Streams:   front.Streams{Max: maxStreams, Stall: streamStall, Longest: longestStream},
 			Draining:  g.draining,
 			Ending:    g.ending,
 		},

@@ -24,8 +24,13 @@ func TestMain(m *testing.M) { os.Exit(localagent.Main(m)) }
 // workspace is the directory that it returns.
 func newReal(t testing.TB) (l *live, workspace string) {
 	t.Helper()
+	return newRealWithin(t, agent.Limits{})
+}
+
+func newRealWithin(t testing.TB, limits agent.Limits) (l *live, workspace string) {
+	t.Helper()
 	workspace = t.TempDir()
-	a, err := localagent.Start(t.Context(), localagent.Options{Workspace: workspace, Environ: []string{"PATH=/usr/bin:/bin"}})
+	a, err := localagent.Start(t.Context(), localagent.Options{Workspace: workspace, Environ: []string{"PATH=/usr/bin:/bin"}, Limits: limits})
 	if err != nil {
 		t.Fatal(err)
 	}

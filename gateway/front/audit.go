@@ -46,6 +46,8 @@ func route(path string) string {
 	switch {
 	case path == "/mcp":
 		return "/mcp"
+	case strings.HasPrefix(path, artifactsPath):
+		return "/artifacts/{token}"
 	case isUploadPath(path):
 		return "/sessions/{id}/files"
 	case path == "/sessions", strings.HasPrefix(path, "/sessions/"):

@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/gateway/authn"
@@ -40,6 +41,7 @@ type Options struct {
 	BodyTimeout time.Duration
 	Origins     Origins
 	KeepAlive   KeepAlive
+	Streams     Streams
 	// Draining ends when the gateway begins to shut down, Ending when calls that
 	// are still under way must end.
 	Draining context.Context
@@ -52,23 +54,35 @@ type Front struct {
 	Authorizer    authz.Authorizer
 	Sessions      Ender
 	Uploads       Uploads
+	Artifacts     Artifacts
 	Namespaces    session.Namespaces
 	Calls         *cancellation.Registry
 	Metrics       *metrics.Metrics
 	Log           *slog.Logger
 	Options       Options
 
-	bodies *room.Room
+	bodies  *room.Room
+	streams chan struct{}
 }
 
-// Handler returns the routes: mcp at /mcp, DELETE /sessions/{id}, and
-// POST /sessions/{id}/files.
+// Handler returns the routes: mcp at /mcp, DELETE /sessions/{id},
+// POST /sessions/{id}/files and GET /artifacts/{token}.
 func (f *Front) Handler(mcp http.Handler) http.Handler {
 	f.bodies = room.New(bodyRoom)
+	f.streams = make(chan struct{}, f.Options.Streams.Max)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", f.Options.KeepAlive.wrap(f.cancel(mcp)))
 	mux.HandleFunc("DELETE /sessions/{id...}", f.deleteSession)
 	mux.HandleFunc("DELETE /sessions", f.deleteSession)
 	mux.HandleFunc("POST /sessions/{id}/files", f.upload)
-	return f.limit(f.origin(f.audit(f.authenticate(mux))))
+	routes := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The mux would redirect what is no clean path, where it is to be as unknown
+		// as any other token.
+		if token, ok := strings.CutPrefix(r.URL.Path, artifactsPath); ok {
+			f.artifact(w, r, token)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+	return f.limit(f.origin(f.audit(f.authenticate(routes))))
 }
