@@ -43,11 +43,12 @@ func (s *Store) release(id string) (dropped func()) {
 // find returns the artifact with this id, or nil. The caller holds s.mu and has
 // let expire what is past its time.
 func (s *Store) find(id string) *item {
+	it := s.held[id]
 	if e, ok := s.byID[id]; ok {
-		return e.Value.(*item)
+		it = e.Value.(*item)
 	}
-	if it, ok := s.held[id]; ok && s.clock.Now().Before(it.expires) {
-		return it
+	if it == nil || !s.clock.Now().Before(it.expires) {
+		return nil
 	}
-	return nil
+	return it
 }

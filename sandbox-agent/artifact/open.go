@@ -15,14 +15,20 @@ import (
 
 // What an export is refused with. Missing and unreadable files look alike.
 var (
-	ErrPath     = errors.New("the path is empty, too long, or holds a NUL")
-	ErrOutside  = errors.New("the path is not inside the workspace")
-	ErrNotFound = errors.New("there is no such readable file in the workspace")
-	ErrKind     = errors.New("the path is not a regular file")
-	ErrTooLarge = errors.New("the file is larger than the limit")
-	ErrTooMany  = fmt.Errorf("%d artifacts are held: wait until one expires, or drop one", wire.MaxArtifacts)
-	ErrNoSpace  = errors.New("no space is left to hold a copy of the file")
-	ErrClosed   = errors.New("the agent is shutting down")
+	ErrPath      = errors.New("the path is empty, too long, or holds a NUL")
+	ErrOutside   = errors.New("the path is not inside the workspace")
+	ErrNotFound  = errors.New("there is no such readable file in the workspace")
+	ErrKind      = errors.New("the path is not a regular file")
+	ErrDirectory = errors.New("the path is a directory: export it with archive: true, as a .tar.gz of it")
+	ErrTooLarge  = errors.New("the file is larger than the limit")
+	ErrArchive   = errors.New("the archive is larger than the limit: export a part of the directory")
+	ErrTotal     = errors.New("it is larger than all artifacts together may be")
+	ErrSlow      = fmt.Errorf("it took longer than %d s: export a part of it, or ask for no digest", wire.ExportSeconds)
+	ErrChanged   = errors.New("the file is written to all the time: export it when nothing writes to it")
+	ErrTooMany   = fmt.Errorf("%d artifacts are held: wait until one expires, or drop one", wire.MaxArtifacts)
+	ErrTooMuch   = errors.New("the artifacts that are held take all the room they may: wait until one expires, or drop one")
+	ErrNoSpace   = errors.New("no space is left to hold a copy of it")
+	ErrClosed    = errors.New("the agent is shutting down")
 )
 
 // relative returns path as one relative to the workspace, cleaned. It looks at
@@ -41,15 +47,12 @@ func relative(workspace, path string) (string, error) {
 	if path = filepath.Clean(path); !filepath.IsLocal(path) {
 		return "", ErrOutside
 	}
-	if path == "." {
-		return "", ErrKind
-	}
 	return path, nil
 }
 
-// open opens the regular file at path, relative to root. Directories may be
-// relative links as long as they stay inside (os.Root walks them), the file itself may
-// not. Nothing is opened that isn't a file, and nothing blocks.
+// open opens what is at path, relative to root. Directories on the way may be
+// relative links as long as they stay inside (os.Root walks them), what is opened
+// may not be one. Nothing blocks.
 func open(root *os.Root, path string) (*os.File, os.FileInfo, error) {
 	dir, err := root.OpenFile(filepath.Dir(path), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -66,10 +69,6 @@ func open(root *os.Root, path string) (*os.File, os.FileInfo, error) {
 	if err != nil {
 		f.Close()
 		return nil, nil, ErrNotFound
-	}
-	if !info.Mode().IsRegular() {
-		f.Close()
-		return nil, nil, ErrKind
 	}
 	return f, info, nil
 }

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"container/list"
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-dev/berth/sandbox-agent/filetype"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -24,6 +24,10 @@ type Clock interface {
 // Lifetime is how long an artifact is held.
 const Lifetime = wire.ArtifactLifetimeSecond * time.Second
 
+// maxTurns is how many exports read much at a time: archives, and digests of large
+// files. Each keeps a processor busy, and some megabytes of memory.
+const maxTurns = 2
+
 // Store holds a session's artifacts. It is safe for concurrent use.
 type Store struct {
 	workspace string
@@ -31,8 +35,17 @@ type Store struct {
 	spools    []string
 	clock     Clock
 
+	patience time.Duration // for one export
+	free     func(*os.File) (int64, error)
+	turns    chan struct{}   // taken by exports at work on much
+	closing  context.Context // done with Close
+	close    context.CancelFunc
+	exports  sync.WaitGroup // under way
+
 	mu       sync.Mutex
-	reserved int // slots of exports under way
+	reserved int   // slots of exports under way
+	used     int64 // bytes that copies and archives take on disk, or are about to
+	writing  int64 // those of exports under way
 	byID     map[string]*list.Element
 	ages     list.List // of *item, oldest first: all live equally long
 	held     map[string]*item
@@ -47,6 +60,8 @@ type item struct {
 	wire.Artifact
 	file    *os.File
 	expires time.Time
+	bytes   int64  // of the store's used
+	stamp   *stamp // of a file that has to stay as it is
 	users   int    // the store itself, and readers
 	dropped func() // of one that is held
 }
@@ -59,87 +74,19 @@ func NewStore(workspace string, spools []string, clock Clock) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
-	return &Store{workspace: workspace, root: root, spools: spools, clock: clock, byID: map[string]*list.Element{}, held: map[string]*item{}}, nil
-}
-
-// Take exports the file at path, of at most limit bytes.
-func (s *Store) Take(path string, limit int64) (wire.Artifact, error) {
-	rel, err := relative(s.workspace, path)
-	if err != nil {
-		return wire.Artifact{}, err
+	s := &Store{
+		workspace: workspace, root: root, spools: spools, clock: clock,
+		patience: wire.ExportSeconds * time.Second, free: free, turns: make(chan struct{}, maxTurns),
+		byID: map[string]*list.Element{}, held: map[string]*item{},
 	}
-	if err := s.reserve(); err != nil {
-		return wire.Artifact{}, err
-	}
-	it, err := s.take(rel, limit)
-	if err != nil {
-		s.unreserve()
-		return wire.Artifact{}, err
-	}
-	return s.insert(it)
-}
-
-func (s *Store) take(rel string, limit int64) (*item, error) {
-	f, info, err := open(s.root, rel)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > limit {
-		f.Close()
-		return nil, ErrTooLarge
-	}
-	it := &item{file: f}
-	it.Name, it.Size = name(rel), info.Size()
-	it.MIMEType, _ = filetype.Of(rel, f)
-	if it.Size > wire.CopiedArtifact {
-		return it, nil
-	}
-	defer f.Close()
-	it.file, it.Size, it.SHA256, err = copyOf(f, s.spools, min(limit, wire.CopiedArtifact))
-	return it, err
-}
-
-func (s *Store) reserve() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expire()
-	switch {
-	case s.closed:
-		return ErrClosed
-	case s.ages.Len()+s.reserved >= wire.MaxArtifacts:
-		return ErrTooMany
-	}
-	s.reserved++
-	return nil
-}
-
-func (s *Store) unreserve() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reserved--
+	s.closing, s.close = context.WithCancel(context.Background())
+	return s, nil
 }
 
 func newID() string {
 	var id [16]byte
 	rand.Read(id[:]) // never fails (crypto/rand)
 	return hex.EncodeToString(id[:])
-}
-
-func (s *Store) insert(it *item) (wire.Artifact, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reserved--
-	if s.closed {
-		it.file.Close()
-		return wire.Artifact{}, ErrClosed
-	}
-	it.ID, it.users = newID(), 1
-	it.expires = s.clock.Now().Add(Lifetime)
-	it.ExpiresIn = wire.ArtifactLifetimeSecond
-	s.byID[it.ID] = s.ages.PushBack(it)
-	s.open.Add(1)
-	s.arm()
-	return it.Artifact, nil
 }
 
 // Drop forgets an artifact. It returns ErrNotFound when there is none.
@@ -159,7 +106,7 @@ func (s *Store) Drop(id string) error {
 	return nil
 }
 
-// Close drops all artifacts and waits until the last reader is done.
+// Close ends exports, drops all artifacts and waits until the last reader is done.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -171,6 +118,8 @@ func (s *Store) Close() error {
 		s.unuse(it)
 	}
 	s.mu.Unlock()
+	s.close()
+	s.exports.Wait()
 	s.open.Wait()
 	return s.root.Close()
 }
@@ -212,6 +161,7 @@ func (s *Store) remove(e *list.Element) {
 func (s *Store) unuse(it *item) {
 	if it.users--; it.users == 0 {
 		it.file.Close()
+		s.used -= it.bytes
 		s.open.Done()
 	}
 }

@@ -1,7 +1,6 @@
 package artifact
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -27,9 +26,20 @@ func fixture(t *testing.T) (*Store, *clock.Clock, string) {
 	return s, c, dir
 }
 
+// file asks for one without limits that matter.
+func file(path string) Request { return Request{Path: path, Limit: 1 << 20, Total: 1 << 30} }
+
+// nothingIsReserved holds when no export is under way and no artifact is held.
+func nothingIsReserved(t *testing.T, s *Store) {
+	t.Helper()
+	if s.reserved != 0 || s.used != 0 || s.writing != 0 || len(s.turns) != 0 || s.ages.Len() != 0 {
+		t.Errorf("%d slots are reserved, %d bytes used, %d being written, %d turns taken, %d artifacts held", s.reserved, s.used, s.writing, len(s.turns), s.ages.Len())
+	}
+}
+
 func take(t *testing.T, s *Store) wire.Artifact {
 	t.Helper()
-	a, err := s.Take("f", 1<<20)
+	a, err := s.Take(t.Context(), file("f"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,16 +90,16 @@ func TestExpiredArtifactsFreeTheirSlots(t *testing.T) {
 	for range wire.MaxArtifacts {
 		take(t, s)
 	}
-	if _, err := s.Take("f", 1<<20); !errors.Is(err, ErrTooMany) {
+	if _, err := s.Take(t.Context(), file("f")); !errors.Is(err, ErrTooMany) {
 		t.Fatalf("want ErrTooMany, got %v", err)
 	}
-	if _, err := s.Take("missing", 1<<20); !errors.Is(err, ErrTooMany) {
+	if _, err := s.Take(t.Context(), file("missing")); !errors.Is(err, ErrTooMany) {
 		t.Errorf("want the slot looked at first, got %v", err)
 	}
 	c.Time = c.Time.Add(Lifetime) // the timer is late
 	take(t, s)
 	for range wire.MaxArtifacts + 1 { // refusals give their slot back
-		if _, err := s.Take("missing", 1<<20); !errors.Is(err, ErrNotFound) {
+		if _, err := s.Take(t.Context(), file("missing")); !errors.Is(err, ErrNotFound) {
 			t.Fatalf("want ErrNotFound, got %v", err)
 		}
 	}
@@ -107,7 +117,7 @@ func TestCloseWaitsForReaders(t *testing.T) {
 	closed := make(chan error, 1)
 	go func() { closed <- s.Close() }()
 	for { // until Close has begun
-		if _, err := s.Take("f", 1<<20); errors.Is(err, ErrClosed) {
+		if _, err := s.Take(t.Context(), file("f")); errors.Is(err, ErrClosed) {
 			break
 		}
 	}
@@ -128,23 +138,15 @@ func TestCloseWaitsForReaders(t *testing.T) {
 	}
 }
 
-func TestCopyIsExactlyLimited(t *testing.T) {
-	dirs := []string{t.TempDir()}
-	for size, want := range map[int]error{9: nil, 10: nil, 11: ErrTooLarge} {
-		f, n, _, err := copyOf(bytes.NewReader(make([]byte, size)), dirs, 10)
-		if !errors.Is(err, want) || err == nil && n != int64(size) {
-			t.Errorf("%d bytes: %d, %v", size, n, err)
-		}
-		if f != nil {
-			f.Close()
+func TestACopyNeedsAPlace(t *testing.T) {
+	s, _, _ := fixture(t)
+	s.spools = []string{"/proc"}
+	for _, q := range []Request{file("f"), {Path: ".", Archive: true, Limit: 1 << 20, Total: 1 << 20}} {
+		if _, err := s.Take(t.Context(), q); err == nil {
+			t.Errorf("%+v: want an error where no file can be made", q)
 		}
 	}
-}
-
-func TestCopyNeedsAPlace(t *testing.T) {
-	if _, _, _, err := copyOf(strings.NewReader("x"), []string{"/proc"}, 10); err == nil {
-		t.Error("want an error where no file can be made")
-	}
+	nothingIsReserved(t, s)
 }
 
 func FuzzRelative(f *testing.F) {
@@ -153,7 +155,7 @@ func FuzzRelative(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, path string) {
 		got, err := relative("/w", path)
-		if err == nil && (!filepath.IsLocal(got) || got == "." || got != filepath.Clean(got)) {
+		if err == nil && (!filepath.IsLocal(got) || got != filepath.Clean(got)) {
 			t.Errorf("%q became %q", path, got)
 		}
 	})

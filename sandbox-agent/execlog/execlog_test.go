@@ -283,7 +283,7 @@ func TestLogsTakeNoSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range wire.MaxArtifacts {
-		if _, err := f.artifacts.Take("f", 1); err != nil {
+		if _, err := f.artifacts.Take(t.Context(), artifact.Request{Path: "f", Limit: 1, Total: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

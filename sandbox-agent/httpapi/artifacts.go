@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -18,10 +19,11 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, _ string) *Refus
 	if refusal := readJSON(w, r, wire.MaxSmallBody, &req); refusal != nil {
 		return refusal
 	}
-	if req.Archive || req.Digest {
-		return badRequest("this agent makes no archives, and digests up to 8 MiB alone")
-	}
-	taken, err := s.artifacts.Take(req.Path, s.session.current().ArtifactBytes)
+	limits := s.session.current()
+	taken, err := s.artifacts.Take(r.Context(), artifact.Request{
+		Path: req.Path, Archive: req.Archive, Digest: req.Digest,
+		Limit: limits.ArtifactBytes, Total: limits.ArtifactTotalBytes,
+	})
 	if err != nil {
 		return refusalOf(err)
 	}
@@ -52,13 +54,13 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, id string) *Refusa
 	return nil
 }
 
-// content breaks the connection when a pinned file turns out to have shrunk:
-// its reader must not take what came for all there is.
+// content breaks the connection when an artifact turns out to be no longer what it
+// was: its reader must not take what came for all there is.
 type content struct{ *io.SectionReader }
 
 func (c content) Read(p []byte) (int, error) {
 	n, err := c.SectionReader.Read(p)
-	if at, _ := c.Seek(0, io.SeekCurrent); err != nil && (!errors.Is(err, io.EOF) || at < c.Size()) {
+	if err != nil && !errors.Is(err, io.EOF) {
 		panic(http.ErrAbortHandler)
 	}
 	return n, err

@@ -261,7 +261,7 @@ func FuzzRange(f *testing.F) {
 	sh := &fakeShell{}
 	s := New(sh, store, anyone{}, slog.New(slog.DiscardHandler))
 	s.BindLocally()
-	taken, err := store.Take("file", 1<<20)
+	taken, err := store.Take(f.Context(), artifact.Request{Path: "file", Limit: 1 << 20, Total: 1 << 20})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/berth-dev/berth/sandbox-agent/archive"
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/background"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
@@ -57,8 +58,18 @@ var answers = []struct {
 	{artifact.ErrOutside, http.StatusForbidden, wire.CodeOutsideWorkspace},
 	{artifact.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
 	{artifact.ErrShrunk, http.StatusNotFound, wire.CodeNotFound},
+	{artifact.ErrRewritten, http.StatusNotFound, wire.CodeNotFound},
+	{artifact.ErrChanged, http.StatusConflict, wire.CodeChanged},
+	{artifact.ErrDirectory, http.StatusUnprocessableEntity, wire.CodeNotRegular},
 	{artifact.ErrKind, http.StatusUnprocessableEntity, wire.CodeNotRegular},
 	{artifact.ErrTooLarge, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+	{artifact.ErrArchive, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+	{artifact.ErrTotal, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+	{artifact.ErrSlow, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+	{archive.ErrEntries, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+	{archive.ErrDepth, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+	{archive.ErrBytes, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+	{artifact.ErrTooMuch, http.StatusTooManyRequests, wire.CodeTooManyArtifacts},
 	{artifact.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyArtifacts},
 	{artifact.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace},
 	{artifact.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},

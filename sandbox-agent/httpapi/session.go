@@ -101,7 +101,7 @@ func checkSession(to wire.Session) *Refusal {
 	}
 	l := to.Limits
 	switch {
-	case l.CommandTimeoutDefault < 0 || l.CommandTimeoutMax < 0 || l.OutputBytes < 0 || l.ArtifactBytes < 0 || l.LogBytes < 0 || l.UploadBytes < 0:
+	case l.CommandTimeoutDefault < 0 || l.CommandTimeoutMax < 0 || l.OutputBytes < 0 || l.ArtifactBytes < 0 || l.ArtifactTotalBytes < 0 || l.LogBytes < 0 || l.UploadBytes < 0:
 		return badRequest("limits: a limit is negative")
 	case l.CommandTimeoutDefault > math.MaxInt32 || l.CommandTimeoutMax > math.MaxInt32:
 		return badRequest("limits: a time-out is longer than 68 years")

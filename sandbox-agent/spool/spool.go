@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,8 +32,15 @@ func Create(dirs []string) (*os.File, error) {
 	return nil, errors.Join(errs...)
 }
 
+// prefix begins the names of files that have one for a moment.
+const prefix = ".berth-spool-"
+
+// IsSpool tells whether a file is called as this package's are, where they need a
+// name for a moment.
+func IsSpool(name string) bool { return strings.HasPrefix(name, prefix) }
+
 func createUnlinked(dir string) (*os.File, error) {
-	name := filepath.Join(dir, ".berth-spool-"+rand.Text())
+	name := filepath.Join(dir, prefix+rand.Text())
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
@@ -42,6 +50,12 @@ func createUnlinked(dir string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// Clone makes f, which is empty, share the blocks of src, with its bytes of one
+// moment. Few file systems can do that (XFS, Btrfs), and only within themselves.
+func Clone(f, src *os.File) error {
+	return os.NewSyscallError("clone", unix.IoctlFileClone(int(f.Fd()), int(src.Fd())))
 }
 
 // Memory returns a file in memory that holds content, to be read from its start.

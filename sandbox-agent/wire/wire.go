@@ -53,8 +53,10 @@ const (
 	MaxOutputBytes         = 4 << 20
 	DefaultArtifactBytes   = 8 << 20
 	ArtifactLifetimeSecond = 300
-	DefaultLogBytes        = 1 << 30
-	LogLifetimeSecond      = 3600
+	// DefaultArtifactTotalBytes has room for MaxArtifacts of DefaultArtifactBytes.
+	DefaultArtifactTotalBytes = 1 << 30
+	DefaultLogBytes           = 1 << 30
+	LogLifetimeSecond         = 3600
 )
 
 // Session is the body of PUT /v1/session: which Sandbox this agent serves.
@@ -89,6 +91,9 @@ type Limits struct {
 	OutputBytes int `json:"output_bytes,omitempty"`
 	// ArtifactBytes is the largest file that may be exported (8 MiB).
 	ArtifactBytes int64 `json:"artifact_bytes,omitempty"`
+	// ArtifactTotalBytes is the most that the copies and archives of all artifacts
+	// take together on disk (1 GiB).
+	ArtifactTotalBytes int64 `json:"artifact_total_bytes,omitempty"`
 	// LogBytes is the most that the logs of all commands take together on disk
 	// (1 GiB).
 	LogBytes int64 `json:"log_bytes,omitempty"`
@@ -109,6 +114,9 @@ func (l Limits) WithDefaults() Limits {
 	}
 	if l.ArtifactBytes == 0 {
 		l.ArtifactBytes = DefaultArtifactBytes
+	}
+	if l.ArtifactTotalBytes == 0 {
+		l.ArtifactTotalBytes = DefaultArtifactTotalBytes
 	}
 	if l.LogBytes == 0 {
 		l.LogBytes = DefaultLogBytes
