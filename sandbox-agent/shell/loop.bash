@@ -27,7 +27,8 @@
 # or nothing, 6: how many variables to export there, 7 and so on: these.
 # __berth_own holds 0: no trap is set, 1: $? of the command, 2: F or N when a
 # command may come, 3: the user's monitor mode, 4: whether F failed, 5: a DEBUG
-# trap, 6: x for the user's set -x, which is off meanwhile, 7: e, x or ex.
+# trap, 6: x for the user's set -x, which is off meanwhile, 7: e, x or ex, 8: $? unless it
+# is 0.
 while builtin :; do
 case ${__berth_own[2]-} in
 F) [[ ${__berth_own[3]} ]] || builtin set +m; if [[ ${__berth_own[4]} ]]; then __berth_own[2]=; else builtin printf 'R%d\n' "$BASHPID" >&212 || builtin kill -9 "$BASHPID"; fi;;
