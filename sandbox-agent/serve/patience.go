@@ -2,8 +2,10 @@ package serve
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -57,6 +59,18 @@ func (c *patient) Write(p []byte) (n int, err error) {
 			return n, err
 		}
 	}
+}
+
+// pieces are what files are sent in: of eight times the size that net/http has,
+// they take a fraction of the processor's time.
+var pieces = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
+// ReadFrom implements io.ReaderFrom, by which net/http sends a body that is copied
+// into its response.
+func (c *patient) ReadFrom(r io.Reader) (int64, error) {
+	piece := pieces.Get().(*[256 << 10]byte)
+	defer pieces.Put(piece)
+	return io.CopyBuffer(struct{ io.Writer }{c}, r, piece[:])
 }
 
 // try writes what the kernel takes at once.
