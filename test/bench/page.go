@@ -32,9 +32,14 @@ const method = `
   in a process of its own on the same machine, with a tool that does nothing.
 - P3: the agent in its pod, spoken to without the gateway, a signed token for each
   request as always. The peer is Go's ` + "`exec.Command(\"/bin/true\").Run()`" + `.
-- P4: ` + "`dd if=/dev/zero bs=256k count=4096`" + ` in a pod, its output taken in frames by the
-  agent's client, nothing of it kept. The peer is a process that writes as many bytes, 256 KiB
+- P4: ` + "`dd if=/dev/zero bs=256k count=4096`" + ` in a pod with a limit of 2 CPUs, its output taken in
+  frames by the agent's client, nothing of it kept. With the default of 1 command and agent
+  share one, where the peer's two ends have one each. The peer is a process that writes as many bytes, 256 KiB
   at a time, to one connection of loopback that this program reads in the same way.
+- Files: 512 MiB in a session of 2 CPUs and 2 GiB, by ` + "`POST /sessions/{id}/files`" + ` and
+  ` + "`GET /artifacts/{token}`" + `, the file of zeros like the peer's bytes. Bytes pass two connections
+  and three processes, the peer's one and two. An upload ends in a file, and so does its peer's
+  copy, on this machine's disk; what is read is dropped on both sides.
 - P5: a Sandbox is created and its ` + "`bash`" + ` called at once; the clock stops at the
   result. The peer is a pod with the very spec that Berth made, created by hand; the
   clock stops when a watch sees it Ready. Images are on the node. Each is gone
@@ -43,6 +48,8 @@ const method = `
   means.
 - P8: the gateway's largest replica before the run's first call, by its metrics; the
   agent by ` + "`/proc/1/status`" + ` in its pod.
+- P8, reads: eight callers read one artifact of 8 MiB for 5 s, without a pause, through one
+  replica; the most that its metrics showed meanwhile, less what they showed before.
 - The levels of a call take turns like the sides of a ratio, on one session. What a
   process uses is its own processor time over 2000 calls through the gateway.
 - The profiles are of the benchmarks ` + "`BenchmarkLive`" + ` (gateway) and ` + "`BenchmarkExecTrue`" + `

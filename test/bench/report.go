@@ -10,7 +10,7 @@ import (
 
 // row is one measure as bench.json has it.
 type row struct {
-	// ID is the measure's in the list of goals, P1 to P8; it may repeat.
+	// ID is the measure's in the list of goals, P1 to P8, or files; it may repeat.
 	ID string `json:"id"`
 	// Measure says in words what Value is, or is the ratio of.
 	Measure string  `json:"measure"`

@@ -29,6 +29,12 @@ func (s samples) mean() time.Duration {
 	return sum / time.Duration(len(s))
 }
 
+// perSecond is the rate, in MiB/s, at which so many bytes were moved each time, by
+// the median.
+func (s samples) perSecond(bytes int64) float64 {
+	return float64(bytes) / (1 << 20) / s.percentile(50).Seconds()
+}
+
 // timed gives a function that runs do and tells how long that took.
 func timed(do func() error) func() (time.Duration, error) {
 	return func() (time.Duration, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,13 +23,15 @@ const tearDownTimeout = 2 * time.Minute
 // a caller of the gateway.
 type bench struct {
 	*cluster.Cluster
+	image     string // of the sandboxes
 	namespace string
 	gateway   string // host:port of the gateway's Service
 	token     string
 }
 
-// setUp makes the namespace and finds the gateway.
-func setUp(ctx context.Context, image string) (*bench, error) {
+// setUp makes the namespace and finds the gateway. A sandbox may use cpus (a
+// quantity) of processors, or as many as by Berth's default when that is empty.
+func setUp(ctx context.Context, image, cpus string) (*bench, error) {
 	c, err := cluster.Connect()
 	if err != nil {
 		return nil, err
@@ -43,19 +46,28 @@ func setUp(ctx context.Context, image string) (*bench, error) {
 	}
 	b := &bench{
 		Cluster:   c,
+		image:     image,
 		namespace: namespace.Name,
 		gateway:   fmt.Sprintf("%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port),
 	}
-	if err := b.fill(ctx, image); err != nil {
+	if err := b.fill(ctx, cpus); err != nil {
 		return nil, errors.Join(err, b.tearDown())
 	}
 	return b, nil
 }
 
 // fill makes the template and the caller.
-func (b *bench) fill(ctx context.Context, image string) error {
+func (b *bench) fill(ctx context.Context, cpus string) error {
 	template := &v1alpha1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: v1alpha1.DefaultTemplateName}}
-	template.Spec.PodTemplate.Spec.Containers = []corev1.Container{{Name: v1alpha1.SessionContainerName, Image: image}}
+	container := corev1.Container{Name: v1alpha1.SessionContainerName, Image: b.image}
+	if cpus != "" {
+		limit, err := resource.ParseQuantity(cpus)
+		if err != nil {
+			return err
+		}
+		container.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: limit}
+	}
+	template.Spec.PodTemplate.Spec.Containers = []corev1.Container{container}
 	if err := b.Create(ctx, template); err != nil {
 		return err
 	}
