@@ -140,6 +140,14 @@ type Limits struct {
 	// +kubebuilder:validation:Maximum=1099511627776
 	ArtifactBytes *int64 `json:"artifactBytes,omitempty"`
 
+	// artifactTotalBytes is how much disk all exported artifacts take together:
+	// copies of files up to 8 MiB, and archives. When it is taken, exports are
+	// refused until one expires. Default 1073741824 (1 GiB), lowered as logBytes is.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1099511627776
+	ArtifactTotalBytes *int64 `json:"artifactTotalBytes,omitempty"`
+
 	// logBytes is how much disk the logs of all commands take together: the whole
 	// of outputs that don't fit their results. Older logs make room for newer
 	// ones. Default 1073741824 (1 GiB), but no more than a quarter of what the

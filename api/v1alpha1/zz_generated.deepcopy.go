@@ -144,6 +144,11 @@ func (in *Limits) DeepCopyInto(out *Limits) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.ArtifactTotalBytes != nil {
+		in, out := &in.ArtifactTotalBytes, &out.ArtifactTotalBytes
+		*out = new(int64)
+		**out = **in
+	}
 	if in.LogBytes != nil {
 		in, out := &in.LogBytes, &out.LogBytes
 		*out = new(int64)

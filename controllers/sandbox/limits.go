@@ -26,15 +26,16 @@ func effectiveLimits(sandbox *v1alpha1.Sandbox, template *v1alpha1.SandboxTempla
 		limits.ArtifactBytes = ptr.To[int64](agent.DefaultArtifactBytes)
 	}
 	bound, bounded := pod.DiskBound(sandbox, template)
-	limits.LogBytes = ptr.To(logBytes(limits.LogBytes, bound, bounded))
+	limits.ArtifactTotalBytes = ptr.To(diskShare(limits.ArtifactTotalBytes, agent.DefaultArtifactTotalBytes, bound, bounded))
+	limits.LogBytes = ptr.To(diskShare(limits.LogBytes, agent.DefaultLogBytes, bound, bounded))
 	return limits
 }
 
-// logBytes leaves room for the session's own files where too much on disk evicts
-// the pod: logs get half of that bound if so much was asked for, and a quarter
-// if nothing was.
-func logBytes(asked *int64, bound int64, bounded bool) int64 {
-	size, most := int64(agent.DefaultLogBytes), bound/4
+// diskShare leaves room for the session's own files where too much on disk evicts
+// the pod: logs, and artifacts, get half of that bound if so much was asked for, and
+// a quarter if nothing was.
+func diskShare(asked *int64, size, bound int64, bounded bool) int64 {
+	most := bound / 4
 	if asked != nil {
 		size, most = *asked, bound/2
 	}

@@ -231,10 +231,10 @@ func withUploads(l *v1alpha1.Limits, size int64) *v1alpha1.Limits {
 
 func TestLimitsAreCompleteAndThoseOfThePodsBirth(t *testing.T) {
 	t.Parallel()
-	limits := func(command, longest string, output, artifact, logs int64) *v1alpha1.Limits {
+	limits := func(command, longest string, output, artifact, disk int64) *v1alpha1.Limits {
 		return &v1alpha1.Limits{
 			CommandTimeout: ptr.To(v1alpha1.Duration(command)), MaxCommandTimeout: ptr.To(v1alpha1.Duration(longest)),
-			OutputBytes: &output, ArtifactBytes: &artifact, LogBytes: &logs,
+			OutputBytes: &output, ArtifactBytes: &artifact, ArtifactTotalBytes: &disk, LogBytes: &disk,
 		}
 	}
 	duration := func(text string) *v1alpha1.Duration { return ptr.To(v1alpha1.Duration(text)) }
@@ -290,7 +290,7 @@ func TestLimitsAreCompleteAndThoseOfThePodsBirth(t *testing.T) {
 	}
 }
 
-func TestLogsNeverFillWhatEvictsThePod(t *testing.T) {
+func TestLogsAndArtifactsNeverFillWhatEvictsThePod(t *testing.T) {
 	t.Parallel()
 	const gib = 1 << 30
 	for name, c := range map[string]struct {
@@ -320,9 +320,10 @@ func TestLogsNeverFillWhatEvictsThePod(t *testing.T) {
 			if c.storage != "" {
 				session.Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(c.storage)}
 			}
-		}).Limits(v1alpha1.Limits{LogBytes: c.asked}).Obj()
-		if got := *effectiveLimits(aSandbox().Obj(), template).LogBytes; got != c.want {
-			t.Errorf("%s: logs may take %d bytes, want %d", name, got, c.want)
+		}).Limits(v1alpha1.Limits{LogBytes: c.asked, ArtifactTotalBytes: c.asked}).Obj()
+		got := effectiveLimits(aSandbox().Obj(), template)
+		if *got.LogBytes != c.want || *got.ArtifactTotalBytes != c.want {
+			t.Errorf("%s: logs may take %d bytes and artifacts %d, want %d", name, *got.LogBytes, *got.ArtifactTotalBytes, c.want)
 		}
 	}
 }

@@ -141,6 +141,9 @@ func limits(l *berthv1alpha1.Limits) client.Limits {
 	if l.ArtifactBytes != nil {
 		out.ArtifactBytes = *l.ArtifactBytes
 	}
+	if l.ArtifactTotalBytes != nil {
+		out.ArtifactTotalBytes = *l.ArtifactTotalBytes
+	}
 	if l.LogBytes != nil {
 		out.LogBytes = *l.LogBytes
 	}

@@ -36,26 +36,27 @@ type (
 
 // Constants of the wire that callers need.
 const (
-	Port                  = wire.Port
-	HealthPath            = wire.HealthPath
-	MaxExecBody           = wire.MaxExecBody
-	MaxResult             = wire.MaxResult
-	MaxArtifacts          = wire.MaxArtifacts
-	CopiedArtifact        = wire.CopiedArtifact
-	DefaultCommandTimeout = wire.DefaultCommandTimeout
-	MaxCommandTimeout     = wire.MaxCommandTimeout
-	DefaultOutputBytes    = wire.DefaultOutputBytes
-	MaxOutputBytes        = wire.MaxOutputBytes
-	DefaultArtifactBytes  = wire.DefaultArtifactBytes
-	DefaultLogBytes       = wire.DefaultLogBytes
-	ArtifactLifetime      = wire.ArtifactLifetimeSecond // seconds
-	ExportSeconds         = wire.ExportSeconds
-	ShellBash             = wire.ShellBash
-	ShellSh               = wire.ShellSh
-	ShellNone             = wire.ShellNone
-	StatusOK              = wire.StatusOK
-	StatusDraining        = wire.StatusDraining
-	StatusNoShell         = wire.StatusNoShell
+	Port                      = wire.Port
+	HealthPath                = wire.HealthPath
+	MaxExecBody               = wire.MaxExecBody
+	MaxResult                 = wire.MaxResult
+	MaxArtifacts              = wire.MaxArtifacts
+	CopiedArtifact            = wire.CopiedArtifact
+	DefaultCommandTimeout     = wire.DefaultCommandTimeout
+	MaxCommandTimeout         = wire.MaxCommandTimeout
+	DefaultOutputBytes        = wire.DefaultOutputBytes
+	MaxOutputBytes            = wire.MaxOutputBytes
+	DefaultArtifactBytes      = wire.DefaultArtifactBytes
+	DefaultLogBytes           = wire.DefaultLogBytes
+	DefaultArtifactTotalBytes = wire.DefaultArtifactTotalBytes
+	ArtifactLifetime          = wire.ArtifactLifetimeSecond // seconds
+	ExportSeconds             = wire.ExportSeconds
+	ShellBash                 = wire.ShellBash
+	ShellSh                   = wire.ShellSh
+	ShellNone                 = wire.ShellNone
+	StatusOK                  = wire.StatusOK
+	StatusDraining            = wire.StatusDraining
+	StatusNoShell             = wire.StatusNoShell
 )
 
 // Environment variables that configure an agent in a pod.

@@ -82,6 +82,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: artifactBytes
       type:
         scalar: numeric
+    - name: artifactTotalBytes
+      type:
+        scalar: numeric
     - name: commandTimeout
       type:
         namedType: com.github.berth-dev.berth.api.v1alpha1.Duration

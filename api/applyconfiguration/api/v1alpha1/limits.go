@@ -26,6 +26,10 @@ type LimitsApplyConfiguration struct {
 	OutputBytes *int64 `json:"outputBytes,omitempty"`
 	// artifactBytes is the largest file that can be exported. Default 8388608 (8 MiB).
 	ArtifactBytes *int64 `json:"artifactBytes,omitempty"`
+	// artifactTotalBytes is how much disk all exported artifacts take together:
+	// copies of files up to 8 MiB, and archives. When it is taken, exports are
+	// refused until one expires. Default 1073741824 (1 GiB), lowered as logBytes is.
+	ArtifactTotalBytes *int64 `json:"artifactTotalBytes,omitempty"`
 	// logBytes is how much disk the logs of all commands take together: the whole
 	// of outputs that don't fit their results. Older logs make room for newer
 	// ones. Default 1073741824 (1 GiB), but no more than a quarter of what the
@@ -72,6 +76,14 @@ func (b *LimitsApplyConfiguration) WithOutputBytes(value int64) *LimitsApplyConf
 // If called multiple times, the ArtifactBytes field is set to the value of the last call.
 func (b *LimitsApplyConfiguration) WithArtifactBytes(value int64) *LimitsApplyConfiguration {
 	b.ArtifactBytes = &value
+	return b
+}
+
+// WithArtifactTotalBytes sets the ArtifactTotalBytes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ArtifactTotalBytes field is set to the value of the last call.
+func (b *LimitsApplyConfiguration) WithArtifactTotalBytes(value int64) *LimitsApplyConfiguration {
+	b.ArtifactTotalBytes = &value
 	return b
 }
 
