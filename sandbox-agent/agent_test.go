@@ -189,15 +189,20 @@ func (a *agent) output(t testing.TB, command string) string {
 	return r.Stdout
 }
 
-// memory is the resident memory of the agent itself.
-func (a *agent) memory(t testing.TB) (rss int64) {
+// memory is the resident memory of the agent itself, and peak the most that was.
+func (a *agent) memory(t testing.TB) int64 { return a.status(t, "VmRSS:") }
+
+func (a *agent) peak(t testing.TB) int64 { return a.status(t, "VmHWM:") }
+
+// status is one of the sizes that the kernel tells of the agent.
+func (a *agent) status(t testing.TB, field string) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(status)) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == field {
 			kb, err := strconv.ParseInt(f[1], 10, 64)
 			if err != nil {
 				t.Fatal(err)
@@ -205,7 +210,7 @@ func (a *agent) memory(t testing.TB) (rss int64) {
 			return kb << 10
 		}
 	}
-	t.Fatal("no VmRSS in /proc/PID/status")
+	t.Fatalf("no %s in /proc/PID/status", field)
 	return 0
 }
 

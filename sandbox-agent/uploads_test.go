@@ -102,8 +102,8 @@ func TestUploadIsRefused(t *testing.T) {
 			t.Errorf("%s: got %d %s", name, resp.StatusCode, body)
 		}
 	}
-	if resp, body := a.raw(t, http.MethodGet, path, "", ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "POST" {
-		t.Errorf("GET: %d %s", resp.StatusCode, body)
+	if resp, body := a.raw(t, http.MethodPut, path, octets, "x"); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, POST" {
+		t.Errorf("PUT: %d %s", resp.StatusCode, body)
 	}
 	if got := a.uploaded(t); len(got) != 0 {
 		t.Errorf("%q was made", got)

@@ -106,36 +106,40 @@ func (c *Client) ReadBytes(ctx context.Context, pod Pod, path string, span Span)
 		span.Length = wire.MaxFileRead
 	}
 	header := http.Header{"Range": {span.header()}}
-	content, resp, err := c.readFile(ctx, pod, url.Values{wire.FileOf: {path}}, header)
+	content, part, err := c.readFile(ctx, pod, url.Values{wire.FileOf: {path}}, header)
 	if err != nil {
 		return nil, err
 	}
-	return content, checkBytes(content, resp, span)
+	return content, checkBytes(content, part, span)
 }
 
-// readFile sends a GET of a file, and reads its facts and bytes.
-func (c *Client) readFile(ctx context.Context, pod Pod, query url.Values, header http.Header) (*FileContent, *http.Response, error) {
+// readFile sends a GET of a file, and reads its facts and bytes. part is the
+// Content-Range of those, if they aren't the whole file.
+func (c *Client) readFile(ctx context.Context, pod Pod, query url.Values, header http.Header) (_ *FileContent, part string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.StallTimeout)
 	defer cancel()
 	resp, err := c.do(ctx, pod, http.MethodGet, wire.FilesPath+"?"+query.Encode(), header, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	defer resp.Body.Close()
 	var content FileContent
 	if err := json.Unmarshal([]byte(resp.Header.Get(wire.FactsHeader)), &content.FileFacts); err != nil {
-		return nil, nil, badAnswer("a file without its facts")
+		return nil, "", badAnswer("a file without its facts")
 	}
 	if err := checkFacts(&content.FileFacts); err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	if err := c.admit(ctx, resp); err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	if content.Data, err = readAll(resp, wire.MaxFileRead); err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
-	return &content, resp, nil
+	if resp.StatusCode == http.StatusPartialContent {
+		part = resp.Header.Get("Content-Range")
+	}
+	return &content, part, nil
 }
 
 // WriteFile makes body the content of the file at path, at once or not at all.

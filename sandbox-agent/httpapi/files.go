@@ -75,18 +75,26 @@ func (s *Server) save(w http.ResponseWriter, r *http.Request) (file wire.File, r
 	case s.commands.isClosed():
 		return file, 0, draining()
 	case !isFile(r.Header.Get("Content-Type")):
-		return file, 0, refuse(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMedia, "Content-Type must be "+wire.FileType+", and the body the file's bytes")
+		return file, 0, notFile()
 	case limit > 0 && r.ContentLength > limit:
 		return file, 0, tooLarge(limit)
 	}
-	body := upload.NewPatient(r.Body, s.stalls, func() {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // fails only when the connection is gone
-	})
-	saved, received, err := s.uploads.Save(name, body, limit)
+	saved, received, err := s.uploads.Save(name, s.patient(w, r), limit)
 	if err == nil {
 		return saved, received, nil
 	}
 	return file, received, refusalOf(err)
+}
+
+// patient is a request's body, of which each piece has its time to come.
+func (s *Server) patient(w http.ResponseWriter, r *http.Request) io.Reader {
+	return upload.NewPatient(r.Body, s.stalls, func() {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // fails only when the connection is gone
+	})
+}
+
+func notFile() *Refusal {
+	return refuse(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMedia, "Content-Type must be "+wire.FileType+", and the body the file's bytes")
 }
 
 // fileName is the one parameter of the route.

@@ -54,7 +54,7 @@ func (g Local) Admit(r *http.Request) *Refusal {
 	}
 	// A page elsewhere may send neither type unless it is allowed to first.
 	want := contentJSON
-	if r.URL.Path == wire.FilesPath {
+	if r.URL.Path == wire.FilesPath || r.URL.Path == wire.FilePath {
 		want = wire.FileType
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.ContentLength != 0 && (err != nil || kind != want) {

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/sandbox-agent/archive"
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/background"
+	"github.com/berth-dev/berth/sandbox-agent/files"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
 	"github.com/berth-dev/berth/sandbox-agent/upload"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
@@ -84,6 +85,21 @@ var answers = []struct {
 	{upload.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace},
 	{upload.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},
 
+	{files.ErrRequest, http.StatusBadRequest, wire.CodeBadRequest},
+	{files.ErrOutside, http.StatusForbidden, wire.CodeOutsideWorkspace},
+	{files.ErrForbidden, http.StatusForbidden, wire.CodeForbidden},
+	{files.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
+	{files.ErrChanged, http.StatusConflict, wire.CodeChanged},
+	{files.ErrTooLarge, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+	{files.ErrOutOfRange, http.StatusRequestedRangeNotSatisfiable, wire.CodeOutOfRange},
+	{files.ErrNotRegular, http.StatusUnprocessableEntity, wire.CodeNotRegular},
+	{files.ErrNotDirectory, http.StatusUnprocessableEntity, wire.CodeNotDirectory},
+	{files.ErrNotText, http.StatusUnprocessableEntity, wire.CodeNotText},
+	{files.ErrNoMatch, http.StatusUnprocessableEntity, wire.CodeNoMatch},
+	{files.ErrManyMatches, http.StatusUnprocessableEntity, wire.CodeManyMatches},
+	{files.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace},
+	{files.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},
+
 	{background.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyProcesses},
 	{background.ErrIDInUse, http.StatusBadRequest, wire.CodeIDInUse},
 	{background.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
@@ -99,6 +115,9 @@ func refusalOf(err error) *Refusal {
 	for _, a := range answers {
 		if errors.Is(err, a.err) {
 			refusal := refuse(a.status, a.code, a.err.Error())
+			if said := (*files.Error)(nil); errors.As(err, &said) {
+				refusal.Message = said.Error()
+			}
 			if a.code == wire.CodeQueueFull {
 				refusal.RetryAfter = retryAfter
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/execlog"
+	"github.com/berth-dev/berth/sandbox-agent/files"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
 	"github.com/berth-dev/berth/sandbox-agent/upload"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
@@ -41,6 +42,8 @@ type Server struct {
 	processes Processes // nil: none
 	uploads   Uploads   // nil: none
 	stalls    upload.Clock
+	files     *files.Store  // nil: none
+	edits     chan struct{} // holds one for each large request to edit
 	routes    []route
 }
 

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"math"
 	"net/http"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -16,6 +18,7 @@ type session struct {
 	limits wire.Limits
 	// backgroundIsActivity: a background process that runs counts.
 	backgroundIsActivity bool
+	roots                []string // beside the workspace; not written to
 }
 
 func (s *session) isBound() bool {
@@ -34,6 +37,12 @@ func (s *session) current() wire.Limits {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.limits
+}
+
+func (s *session) fileRoots() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.roots
 }
 
 func (s *session) backgroundCounts() bool {
@@ -57,7 +66,7 @@ func (s *session) bind(to wire.Session) bool {
 		return false
 	}
 	s.uid, s.limits = to.UID, to.Limits.WithDefaults()
-	s.backgroundIsActivity = to.BackgroundIsActivity
+	s.backgroundIsActivity, s.roots = to.BackgroundIsActivity, to.FileRoots
 	return true
 }
 
@@ -99,6 +108,9 @@ func checkSession(to wire.Session) *Refusal {
 	if refusal := checkEnv(to.Env); refusal != nil {
 		return refusal
 	}
+	if refusal := checkRoots(to.FileRoots); refusal != nil {
+		return refusal
+	}
 	l := to.Limits
 	switch {
 	case l.CommandTimeoutDefault < 0 || l.CommandTimeoutMax < 0 || l.OutputBytes < 0 || l.ArtifactBytes < 0 || l.ArtifactTotalBytes < 0 || l.LogBytes < 0 || l.UploadBytes < 0:
@@ -110,6 +122,18 @@ func checkSession(to wire.Session) *Refusal {
 	}
 	if l = l.WithDefaults(); l.CommandTimeoutDefault > l.CommandTimeoutMax {
 		return badRequest("limits: command_timeout_default is more than command_timeout_max")
+	}
+	return nil
+}
+
+func checkRoots(roots []string) *Refusal {
+	if len(roots) > wire.MaxFileRoots {
+		return badRequest("file_roots: more than " + strconv.Itoa(wire.MaxFileRoots))
+	}
+	for _, root := range roots {
+		if !filepath.IsAbs(root) || filepath.Clean(root) != root || len(root) > wire.MaxPath || strings.ContainsRune(root, 0) {
+			return badRequest("file_roots: want absolute, cleaned paths of at most " + strconv.Itoa(wire.MaxPath) + " bytes")
+		}
 	}
 	return nil
 }

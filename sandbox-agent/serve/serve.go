@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/background"
 	"github.com/berth-dev/berth/sandbox-agent/execlog"
+	"github.com/berth-dev/berth/sandbox-agent/files"
 	"github.com/berth-dev/berth/sandbox-agent/httpapi"
 	"github.com/berth-dev/berth/sandbox-agent/initproc"
 	"github.com/berth-dev/berth/sandbox-agent/process"
@@ -108,7 +109,12 @@ func run(o Options, environ []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	tools, err := files.NewStore(o.Workspace)
+	if err != nil {
+		return 0, err
+	}
 	api.KeepUploads(uploads, artifact.SystemClock{})
+	api.KeepFiles(tools)
 	if o.InsecureNoAuth {
 		api.BindLocally()
 	}
@@ -129,12 +135,12 @@ func run(o Options, environ []string) (int, error) {
 	case <-term:
 	}
 	log.Info("Agent began to drain")
-	return 0, end(api, server, store, uploads, processes, sh)
+	return 0, end(api, server, store, uploads, tools, processes, sh)
 }
 
 // end lets running commands finish and background processes end, then ends
 // everything else.
-func end(api *httpapi.Server, server *http.Server, store *artifact.Store, uploads *upload.Store, processes *background.Registry, sh *shell.Shell) error {
+func end(api *httpapi.Server, server *http.Server, store *artifact.Store, uploads *upload.Store, tools *files.Store, processes *background.Registry, sh *shell.Shell) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	var ending sync.WaitGroup
@@ -149,7 +155,7 @@ func end(api *httpapi.Server, server *http.Server, store *artifact.Store, upload
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), endTime)
 	defer cancel()
-	err = errors.Join(err, store.Close(), uploads.Close(), sh.Close(ctx))
+	err = errors.Join(err, store.Close(), uploads.Close(), tools.Close(), sh.Close(ctx))
 	processes.Close()
 	return err
 }

@@ -76,7 +76,7 @@ func (s *Store) Save(name string, body io.Reader, limit int64) (f wire.File, rec
 		return wire.File{}, 0, refusal(err)
 	}
 	published := ""
-	received, err = receive(out, body, limit)
+	received, err = Receive(out, body, limit)
 	err = errors.Join(err, out.Close()) // where a disk may say that it is full
 	if err == nil {
 		published, err = s.publish(dir, temporary, name)
@@ -126,8 +126,9 @@ func (s *Store) Close() error {
 
 var buffers = sync.Pool{New: func() any { return new([128 << 10]byte) }}
 
-// receive copies body to out.
-func receive(out io.Writer, body io.Reader, limit int64) (received int64, err error) {
+// Receive copies body, of at most limit bytes (0: any number), to out. It returns
+// ErrTooLarge, ErrStalled, or ErrBody for a body that ended early.
+func Receive(out io.Writer, body io.Reader, limit int64) (received int64, err error) {
 	buffer := buffers.Get().(*[128 << 10]byte)
 	defer buffers.Put(buffer)
 	for {

@@ -22,11 +22,13 @@ const (
 	FileLines = "lines"
 	FileLimit = "limit"
 
-	// Of GET /v1/list. ListDepth is how deep (1: what is in the directory itself;
-	// 0: MaxListDepth). ListGlob is a pattern of paths below the directory: * ? []
-	// {a,b}, and ** for any number of directories. ListLimit is how many entries at
+	// Of GET /v1/list. ListGlob is a pattern of paths below the directory: * ? []
+	// {a,b}, and ** for any number of directories. ListDepth is how deep (1: what is
+	// in the directory itself; more than MaxListDepth is that); 0 is as deep as the
+	// pattern needs, 1 without one. ListLimit is how many entries at
 	// most (DefaultListEntries; more than MaxListEntries is that). ListHidden
-	// ("true") also descends into directories whose names begin with a dot.
+	// ("true") also descends into directories whose names begin with a dot, which
+	// only a pattern that names them does otherwise.
 	// ListAfter is the FileList.Next of the list before.
 	ListDepth  = "depth"
 	ListGlob   = "glob"
@@ -53,15 +55,18 @@ const (
 	MaxEditBody = 2 << 20
 	MaxEdits    = 256
 	// DefaultListEntries and MaxListEntries bound a list, and so does MaxList, in
-	// bytes of its encoding. MaxListVisited is how many names are looked at.
+	// bytes of its entries' encoding. MaxListVisited is how many names are looked
+	// at.
 	DefaultListEntries = 1000
 	MaxListEntries     = 10_000
 	MaxList            = 1 << 20
 	MaxListVisited     = 200_000
 	// MaxListDepth is the deepest that a list goes.
 	MaxListDepth = 64
-	// MaxGlob bounds a pattern, in bytes.
-	MaxGlob = 1024
+	// MaxGlob bounds a pattern, in bytes, and MaxGlobAlternatives what its braces
+	// stand for.
+	MaxGlob             = 1024
+	MaxGlobAlternatives = 256
 )
 
 // FactsHeader carries a FileFacts, as JSON in ASCII, in an answer to GET

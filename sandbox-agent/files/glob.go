@@ -1,0 +1,105 @@
+package files
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// glob is a pattern of relative paths; the zero value matches all.
+type glob struct {
+	pattern string
+	// parts are the pattern's, one for each directory; nil if it is not so simple: a
+	// brace may stand for several.
+	parts []string
+}
+
+func parseGlob(pattern string) (glob, error) {
+	if len(pattern) > wire.MaxGlob {
+		return glob{}, refuse(ErrRequest, "glob: longer than %d bytes", wire.MaxGlob)
+	}
+	pattern = strings.TrimPrefix(pattern, "./")
+	switch {
+	case strings.HasPrefix(pattern, "/"):
+		return glob{}, refuse(ErrRequest, "glob: give one relative to the directory that is listed, as **/*.go")
+	case malformed(pattern):
+		return glob{}, refuse(ErrRequest, "glob: %s is no pattern: * ? [a-z] {a,b} and ** are known, \\ before them makes them plain", quote(pattern))
+	case alternatives(pattern) > wire.MaxGlobAlternatives:
+		return glob{}, refuse(ErrRequest, "glob: its braces stand for more than %d patterns", wire.MaxGlobAlternatives)
+	}
+	g := glob{pattern: pattern}
+	if parts := strings.Split(pattern, "/"); pattern != "" && !strings.Contains(pattern, "{") && !slices.ContainsFunc(parts, notSimple) {
+		g.parts = parts
+	}
+	return g, nil
+}
+
+func malformed(pattern string) bool { return !doublestar.ValidatePattern(pattern) }
+
+func notSimple(part string) bool {
+	return malformed(part) || part != "**" && strings.Contains(part, "**")
+}
+
+// alternatives is how many patterns without braces a pattern stands for, or more.
+func alternatives(pattern string) int {
+	product, commas := 1, 0
+	for _, c := range pattern {
+		switch c {
+		case ',':
+			commas++
+		case '}':
+			product *= commas + 1
+			commas = 0
+		}
+		if product > wire.MaxGlobAlternatives {
+			break
+		}
+	}
+	return product
+}
+
+// depth is how deep paths can be that match.
+func (g glob) depth() int {
+	switch {
+	case g.pattern == "":
+		return 1
+	case g.parts == nil || slices.Contains(g.parts, "**"):
+		return wire.MaxListDepth
+	}
+	return len(g.parts)
+}
+
+func (g glob) match(path string) bool {
+	return g.pattern == "" || doublestar.MatchUnvalidated(g.pattern, path)
+}
+
+// enters tells whether what is in a directory, by its names from the listed one
+// on, may match. Directories whose names begin with a dot it enters if hidden is
+// set, or if it names them.
+func (g glob) enters(names []string, hidden bool) bool {
+	last := names[len(names)-1]
+	if strings.HasPrefix(last, ".") && !hidden && !g.namesHidden(last) {
+		return false
+	}
+	for i, name := range names {
+		if i >= len(g.parts) || g.parts[i] == "**" {
+			return len(g.parts) == 0 || i < len(g.parts)
+		}
+		if i == len(g.parts)-1 || !doublestar.MatchUnvalidated(g.parts[i], name) {
+			return false
+		}
+	}
+	return true
+}
+
+func (g glob) namesHidden(name string) bool {
+	for _, part := range g.parts {
+		if strings.HasPrefix(part, ".") && doublestar.MatchUnvalidated(part, name) {
+			return true
+		}
+	}
+	return false
+}

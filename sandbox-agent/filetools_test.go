@@ -1,0 +1,503 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/sandbox-agent/client"
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+func (a *agent) writeFile(t testing.TB, path, content string) *client.WrittenFile {
+	t.Helper()
+	w, err := a.client.WriteFile(t.Context(), a.pod, path, int64(len(content)), strings.NewReader(content))
+	if err != nil {
+		t.Fatalf("write %q: %v\n%s", path, err, a.log)
+	}
+	return w
+}
+
+func (a *agent) lines(t testing.TB, path string, lines client.Lines) *client.FileContent {
+	t.Helper()
+	c, err := a.client.ReadLines(t.Context(), a.pod, path, lines)
+	if err != nil {
+		t.Fatalf("read lines of %q: %v\n%s", path, err, a.log)
+	}
+	return c
+}
+
+func (a *agent) list(t testing.TB, l client.Listing) (paths []string) {
+	t.Helper()
+	list, err := a.client.ListFiles(t.Context(), a.pod, l)
+	if err != nil {
+		t.Fatalf("list %+v: %v\n%s", l, err, a.log)
+	}
+	for _, e := range list.Entries {
+		paths = append(paths, e.Path)
+	}
+	return paths
+}
+
+// The four tools, one after the other, beside the shell.
+func TestFileTools(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	const odd = "dir &+%/naïve ;漢 \u202e.txt"
+	same := func(what string, want, got any) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", what, diff)
+		}
+	}
+	same("new", &client.WrittenFile{Path: odd, Size: 14, Mode: "0644", Created: true}, a.writeFile(t, odd, "one\ntwo\nthree\n"))
+	a.output(t, "chmod 750 dir*/*")
+	same("again", &client.WrittenFile{Path: odd, Size: 14, Mode: "0750"}, a.writeFile(t, filepath.Join(a.workspace, odd), "one\r\ntwo\nthree"))
+	total := int64(3)
+	want := &client.FileContent{Offset: 5, Data: []byte("two\n"), FileFacts: client.FileFacts{Size: 14, Mode: "0750", MIMEType: "text/plain", Encoding: client.EncodingUTF8,
+		Lines: &client.FileLineFacts{First: 2, Count: 1, Offset: 5, Total: &total, Next: 3, NextOffset: 9}}}
+	c := a.lines(t, odd, client.Lines{First: 2, Count: 1})
+	if age := time.Since(c.Modified); age < 0 || age > time.Hour {
+		t.Errorf("modified %v", c.Modified)
+	}
+	c.Modified = want.Modified
+	same("read", want, c)
+	e, err := a.client.EditFile(t.Context(), a.pod, odd, []client.Edit{{Old: "two", New: "2 <&>"}, {Old: "e", New: "E", ReplaceAll: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("edited", &client.EditedFile{Path: odd, Size: 16, Edits: []client.EditMade{{Replaced: 1, Line: 2}, {Replaced: 3, Line: 1}}}, e)
+	if got := a.output(t, "cat dir*/* && stat -c %a dir*/*"); got != "onE\r\n2 <&>\nthrEE750\n" {
+		t.Errorf("a command finds %q", got)
+	}
+	a.writeFile(t, "empty", "")
+	same("listed", []string{"dir &+%", odd, "empty"}, a.list(t, client.Listing{Depth: 2}))
+	same("listed by a pattern", []string{odd}, a.list(t, client.Listing{Path: "dir &+%", Glob: "*.txt", Limit: 1}))
+}
+
+func TestReadBytes(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	data := noise(3 << 20)
+	data[100] = 0
+	if err := os.WriteFile(filepath.Join(a.workspace, "f"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.output(t, ": >empty")
+	size := int64(len(data))
+	for _, c := range []struct{ offset, length, want int64 }{
+		{0, 0, wire.MaxFileRead}, {0, 1, 1}, {5, 10, 10}, {size - 1, 10, 1}, {size - 5, 0, 5}, {1, wire.MaxFileRead, wire.MaxFileRead}, {1, wire.MaxFileRead + 1, wire.MaxFileRead},
+	} {
+		got, err := a.client.ReadBytes(t.Context(), a.pod, "f", client.Span{Offset: c.offset, Length: c.length})
+		if err != nil || got.Offset != c.offset || !bytes.Equal(got.Data, data[c.offset:c.offset+c.want]) || got.Size != size || got.Encoding != client.EncodingBinary {
+			t.Errorf("%+v: %d bytes at %d, %v", c, len(got.Data), got.Offset, err)
+		}
+	}
+	if got, err := a.client.ReadBytes(t.Context(), a.pod, "empty", client.Span{}); err != nil || len(got.Data) != 0 || got.Size != 0 {
+		t.Errorf("empty: %+v, %v", got, err)
+	}
+	_, err := a.client.ReadBytes(t.Context(), a.pod, "f", client.Span{Offset: size})
+	wantRefusal(t, err, client.ErrRange, fmt.Sprintf("the file has %d bytes: there is no byte %d", size, size))
+	// All of it, without a range, is streamed.
+	resp, body := a.raw(t, http.MethodGet, "/v1/files?path=f", "", "")
+	if resp.StatusCode != 200 || body != string(data) || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%d, %d bytes, %v", resp.StatusCode, len(body), resp.Header)
+	}
+}
+
+func wantRefusal(t *testing.T, err, kind error, message string) {
+	t.Helper()
+	var refusal *client.Error
+	if !errors.Is(err, kind) || !errors.As(err, &refusal) || !strings.Contains(refusal.Message, message) {
+		t.Errorf("%v\nwant %v: %s", err, kind, message)
+	}
+}
+
+// What can go wrong, and what a caller is told.
+func TestFileToolsRefuse(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{limits: client.Limits{UploadBytes: 100}})
+	a.output(t, `mkdir d && mkfifo fifo && ln -s /etc/passwd out && printf 'a\nb\n' >f && printf '\377\376a\0' >utf16 && printf 'a\0' >binary && printf 'caf\351\n' >latin1`)
+	for path, c := range map[string]struct {
+		kind    error
+		message string
+	}{
+		"g":                  {client.ErrNotFound, `there is no file "g"; there is "d", "f"`},
+		"x/f":                {client.ErrNotFound, `there is no directory "x"; there is "d", "f"`},
+		"d":                  {client.ErrNotRegular, `"d" is a directory: list it`},
+		"fifo":               {client.ErrNotRegular, `"fifo" is no regular file, but a fifo`},
+		"f/x":                {client.ErrNotDirectory, `"f" is not a directory`},
+		"../f":               {client.ErrOutsideWorkspace, "the path leads outside the workspace"},
+		"/etc/passwd":        {client.ErrOutsideWorkspace, "the path leads outside the workspace"},
+		"/proc/self/environ": {client.ErrOutsideWorkspace, "the path leads outside the workspace"},
+		"out":                {client.ErrOutsideWorkspace, `the link "out" leads outside`},
+		"utf16":              {client.ErrNotText, `"utf16" is not text that has lines, but utf-16le (`},
+		"binary":             {client.ErrNotText, `"binary" is not text that has lines, but binary (application/octet-stream, 2 bytes): read it by bytes`},
+	} {
+		_, err := a.client.ReadLines(t.Context(), a.pod, path, client.Lines{})
+		wantRefusal(t, err, c.kind, c.message)
+	}
+	if c := a.lines(t, "latin1", client.Lines{}); c.Encoding != client.Encoding8Bit || string(c.Data) != "caf\xe9\n" {
+		t.Errorf("%+v", c)
+	}
+	_, err := a.client.ReadLines(t.Context(), a.pod, "f", client.Lines{First: 3})
+	wantRefusal(t, err, client.ErrRange, `"f" has 2 lines: there is no line 3`)
+	_, err = a.client.ListFiles(t.Context(), a.pod, client.Listing{Path: "f"})
+	wantRefusal(t, err, client.ErrNotDirectory, `"f" is a file, no directory`)
+	_, err = a.client.EditFile(t.Context(), a.pod, "f", []client.Edit{{Old: "c", New: "d"}})
+	wantRefusal(t, err, client.ErrNoMatch, `old is not in "f"`)
+	_, err = a.client.EditFile(t.Context(), a.pod, "f", []client.Edit{{Old: "\n", New: "d"}})
+	wantRefusal(t, err, client.ErrManyMatches, `2 times, at lines 1, 2`)
+	_, err = a.client.EditFile(t.Context(), a.pod, "f", []client.Edit{{Old: "b", New: strings.Repeat("b", 98)}})
+	wantRefusal(t, err, client.ErrTooLarge, `"f" would be larger than the limit of 100 bytes`)
+	_, err = a.client.WriteFile(t.Context(), a.pod, "d", 1, strings.NewReader("x"))
+	wantRefusal(t, err, client.ErrNotRegular, `"d" is a directory`)
+	if got := a.output(t, "cat f && ls -A"); got != "a\nb\nbinary\nd\nf\nfifo\nlatin1\nout\nutf16\n" {
+		t.Errorf("left %q", got)
+	}
+}
+
+// Strict in what is asked.
+func TestFileQueries(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	a.writeFile(t, "f", "a\nb\n")
+	const octets, object = "application/octet-stream", "application/json"
+	for name, c := range map[string]struct {
+		method, path, kind, body string
+		status                   int
+		code                     string
+	}{
+		"no path":               {"GET", "/v1/files", "", "", 400, "bad_request"},
+		"two":                   {"GET", "/v1/files?path=f&path=f", "", "", 400, "bad_request"},
+		"an unknown parameter":  {"GET", "/v1/files?path=f&name=f", "", "", 400, "bad_request"},
+		"a bad escape":          {"GET", "/v1/files?path=%zz", "", "", 400, "bad_request"},
+		"a word for a line":     {"GET", "/v1/files?path=f&line=one", "", "", 400, "bad_request"},
+		"a negative line":       {"GET", "/v1/files?path=f&line=-1", "", "", 400, "bad_request"},
+		"an empty number":       {"GET", "/v1/files?path=f&limit=", "", "", 400, "bad_request"},
+		"too many digits":       {"GET", "/v1/files?path=f&lines=1234567890123456789", "", "", 400, "bad_request"},
+		"a NUL":                 {"GET", "/v1/files?path=f%00", "", "", 400, "bad_request"},
+		"a body":                {"GET", "/v1/files?path=f", object, "{}", 400, "bad_request"},
+		"put without a path":    {"PUT", "/v1/file", octets, "x", 400, "bad_request"},
+		"put of a form":         {"PUT", "/v1/file?path=g", "text/plain", "x", 415, "unsupported_media"},
+		"put by post":           {"POST", "/v1/file?path=g", octets, "x", 405, "method_not_allowed"},
+		"edit of octets":        {"POST", "/v1/edit?path=f", octets, "{}", 415, "unsupported_media"},
+		"edit without edits":    {"POST", "/v1/edit?path=f", object, "{}", 400, "bad_request"},
+		"edit with more":        {"POST", "/v1/edit?path=f", object, `{"edits":[{"old":"a","new":"b","count":1}]}`, 400, "bad_request"},
+		"edit twice":            {"POST", "/v1/edit?path=f", object, `{"edits":[{"old":"a","new":"b"}]}{}`, 400, "bad_request"},
+		"edit of a large body":  {"POST", "/v1/edit?path=f", object, `{"edits":[{"old":"a","new":"` + strings.Repeat("b", wire.MaxEditBody) + `"}]}`, 413, "too_large"},
+		"list with a bad depth": {"GET", "/v1/list?depth=a", "", "", 400, "bad_request"},
+		"list with a bad flag":  {"GET", "/v1/list?hidden=yes", "", "", 400, "bad_request"},
+		"list with a bad glob":  {"GET", "/v1/list?glob=%5Ba", "", "", 400, "bad_request"},
+		"list after nonsense":   {"GET", "/v1/list?after=%21", "", "", 400, "bad_request"},
+		"list by post":          {"POST", "/v1/list", "", "", 405, "method_not_allowed"},
+	} {
+		if resp, body := a.raw(t, c.method, c.path, c.kind, c.body); resp.StatusCode != c.status || errorCode(t, body) != c.code {
+			t.Errorf("%s: %d %s", name, resp.StatusCode, body)
+		}
+	}
+	if resp, body := a.raw(t, "DELETE", "/v1/files?path=f", "", ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, POST" {
+		t.Errorf("DELETE: %d %s", resp.StatusCode, body)
+	}
+	for query, want := range map[string]string{
+		"&line=0": "a\nb\n", "&line=2": "b\n", "&lines=1": "a\n", "&limit=0": "a\nb\n", "&limit=2": "a\n", "&limit=999999999999": "a\nb\n",
+	} {
+		if resp, body := a.raw(t, "GET", "/v1/files?path=f"+query, "", ""); resp.StatusCode != 200 || body != want {
+			t.Errorf("%s: %d %q, want %q", query, resp.StatusCode, body, want)
+		}
+	}
+	for _, query := range []string{"", "?path=.", "?hidden=false", "?limit=0&depth=0", "?limit=99999&depth=99999"} {
+		if resp, body := a.raw(t, "GET", "/v1/list"+query, "", ""); resp.StatusCode != 200 || !strings.Contains(body, `"path":"f"`) {
+			t.Errorf("list %s: %d %s", query, resp.StatusCode, body)
+		}
+	}
+}
+
+// upload_bytes bounds what is written: at the announced length, or at the byte.
+func TestWriteLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	a := startAgent(t, agentOptions{limits: client.Limits{UploadBytes: limit}})
+	for _, size := range []int{limit - 1, limit} {
+		for _, announced := range []int64{int64(size), -1} {
+			if _, err := a.client.WriteFile(t.Context(), a.pod, "f", announced, bytes.NewReader(noise(size))); err != nil {
+				t.Errorf("%d bytes: %v", size, err)
+			}
+		}
+	}
+	counted := &counter{Reader: bytes.NewReader(noise(limit + 1))}
+	if _, err := a.client.WriteFile(t.Context(), a.pod, "f", limit+1, counted); !errors.Is(err, client.ErrTooLarge) || counted.n != 0 {
+		t.Errorf("announced: %v after %d bytes, want ErrTooLarge before any", err, counted.n)
+	}
+	if _, err := a.client.WriteFile(t.Context(), a.pod, "new/f", -1, bytes.NewReader(noise(limit+1))); !errors.Is(err, client.ErrTooLarge) {
+		t.Errorf("one byte more: %v, want ErrTooLarge", err)
+	}
+	if got := a.output(t, "ls -A && stat -c %s f"); got != fmt.Sprintf("f\n%d\n", limit) {
+		t.Errorf("left %q", got)
+	}
+}
+
+// halfWritten begins a write by hand, of 100 bytes of which half have come, once
+// the agent writes them, and returns its connection.
+func (a *agent) halfWritten(t *testing.T, dir, name string) *net.TCPConn {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "PUT /v1/file?path=%s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Type: application/octet-stream\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n",
+		url.QueryEscape(filepath.Join(dir, name)), a.token(t, http.MethodPut, "/v1/file"))
+	const goOn = "HTTP/1.1 100 Continue\r\n\r\n"
+	got := make([]byte, len(goOn))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != goOn {
+		t.Fatalf("%q, %v, want to be told to go on", got, err)
+	}
+	fmt.Fprint(conn, strings.Repeat("x", 50))
+	if hidden, err := filepath.Glob(filepath.Join(a.workspace, dir, "."+name+".write-*")); err != nil || len(hidden) != 1 {
+		t.Errorf("%q is there during the write", hidden)
+	}
+	return conn.(*net.TCPConn)
+}
+
+// A write whose caller goes leaves nothing, and a line in the log without its path.
+func TestWriteThatBreaksOffLeavesNothing(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	a.writeFile(t, "secret", "old")
+	broken(t, a.halfWritten(t, ".", "secret"))
+	broken(t, a.halfWritten(t, "made/here", "secret"))
+	if got := a.output(t, "ls -A && cat secret"); got != "secret\nold" {
+		t.Errorf("left %q", got)
+	}
+	if log := a.log.String(); strings.Count(log, `"msg":"File write failed"`) != 2 || strings.Contains(log, "secret") {
+		t.Errorf("want two lines without the path: %s", log)
+	}
+}
+
+func TestWriteThatOutlastsTheAgentLeavesNothing(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	a.halfWritten(t, "made", "f")
+	a.terminate(t)
+	if err := <-a.exited; err != nil {
+		t.Errorf("the agent ended with %v\n%s", err, a.log)
+	}
+	if entries, err := os.ReadDir(a.workspace); err != nil || len(entries) != 0 {
+		t.Errorf("%v is left, %v", entries, err)
+	}
+}
+
+func TestWriteCutByAKillIsNeverVisible(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	a.writeFile(t, "f", "old")
+	a.halfWritten(t, ".", "f")
+	if err := a.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for range a.exited {
+	}
+	if got, err := os.ReadFile(filepath.Join(a.workspace, "f")); err != nil || string(got) != "old" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestWriteToAFullDisk(t *testing.T) {
+	t.Parallel()
+	a := asUser(t, agentOptions{}, "mount -t tmpfs -o size=1m none "+userWorkspace, "chown 1000:1000 "+userWorkspace)
+	a.writeFile(t, "f", "old")
+	_, err := a.client.WriteFile(t.Context(), a.pod, "f", 8<<20, bytes.NewReader(noise(8<<20)))
+	wantRefusal(t, err, client.ErrNoSpace, `no space is left for "f"`)
+	_, err = a.client.EditFile(t.Context(), a.pod, "f", []client.Edit{{Old: "old", New: strings.Repeat("x", 1<<20+1)}})
+	wantRefusal(t, err, client.ErrNoSpace, `no space is left for "f"`)
+	if got := a.output(t, "ls -A && cat f"); got != "f\nold" {
+		t.Errorf("left %q", got)
+	}
+}
+
+// What the sandbox's user may not do is said so.
+func TestFileToolsWithoutPermission(t *testing.T) {
+	t.Parallel()
+	a := asUser(t, agentOptions{})
+	a.output(t, "echo x >f; mkdir d open; echo x >d/f; echo x >open/f; ln f hard; chmod 400 f; chmod 500 d; echo x >unreadable; chmod 0 unreadable open")
+	read := func(path string) error {
+		_, err := a.client.ReadLines(t.Context(), a.pod, path, client.Lines{})
+		return err
+	}
+	write := func(path string) error {
+		_, err := a.client.WriteFile(t.Context(), a.pod, path, 1, strings.NewReader("x"))
+		return err
+	}
+	wantRefusal(t, read("unreadable"), client.ErrForbidden, `the sandbox's user has no permission for "unreadable"`)
+	wantRefusal(t, read("open/f"), client.ErrForbidden, `no permission for "open/f"`)
+	wantRefusal(t, write("f"), client.ErrForbidden, `"f" can't be written to (mode 0400)`)
+	wantRefusal(t, write("d/f"), client.ErrForbidden, `no permission for "d/f"`)
+	wantRefusal(t, write("d/new"), client.ErrForbidden, `no permission for "d/new"`)
+	wantRefusal(t, write("d/new/new"), client.ErrForbidden, `no permission for "d/new"`)
+	_, err := a.client.EditFile(t.Context(), a.pod, "f", []client.Edit{{Old: "x", New: "y"}})
+	wantRefusal(t, err, client.ErrForbidden, `"f" can't be written to (mode 0400)`)
+	_, err = a.client.ListFiles(t.Context(), a.pod, client.Listing{Path: "open"})
+	wantRefusal(t, err, client.ErrForbidden, `no permission for "open"`)
+	if got := a.list(t, client.Listing{Depth: 2}); !slices.Equal(got, []string{"d", "d/f", "f", "hard", "open", "unreadable"}) {
+		t.Errorf("listed %q", got)
+	}
+}
+
+// The session's roots are reached, by their own paths and by links, and no others.
+func TestFileRoots(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{unbound: true})
+	root, other := t.TempDir(), t.TempDir()
+	bind := func(roots ...string) error {
+		return a.client.Bind(t.Context(), a.pod, client.Session{UID: "sandbox-1", FileRoots: roots})
+	}
+	eight := []string{root, "/1", "/2", "/3", "/4", "/5", "/6", "/7"}
+	for _, roots := range [][]string{{"relative"}, {"/a/../b"}, {"/a/"}, {""}, {"/a\x00"}, {"/" + strings.Repeat("a", 4096)}, append(eight, "/8")} {
+		if err := bind(roots...); err == nil || !strings.Contains(err.Error(), "file_roots") {
+			t.Errorf("%.50q: %v", roots, err)
+		}
+	}
+	if err := bind(eight...); err != nil {
+		t.Fatal(err)
+	}
+	a.output(t, "ln -s "+root+" data; ln -s "+other+" other")
+	if w := a.writeFile(t, filepath.Join(root, "d/f"), "x"); w.Path != filepath.Join(root, "d/f") {
+		t.Errorf("wrote %+v", w)
+	}
+	if c := a.lines(t, "data/d/f", client.Lines{}); string(c.Data) != "x" {
+		t.Errorf("read %q", c.Data)
+	}
+	if got := a.list(t, client.Listing{Path: "data", Depth: 2}); !slices.Equal(got, []string{filepath.Join(root, "d"), filepath.Join(root, "d/f")}) {
+		t.Errorf("listed %q", got)
+	}
+	_, err := a.client.ListFiles(t.Context(), a.pod, client.Listing{Path: "other"})
+	wantRefusal(t, err, client.ErrOutsideWorkspace, `the link "other" leads outside`)
+	// Exports stay in the workspace.
+	if _, err := a.client.Export(t.Context(), a.pod, client.ExportRequest{Path: filepath.Join(root, "d/f")}); !errors.Is(err, client.ErrOutsideWorkspace) {
+		t.Errorf("export: %v", err)
+	}
+	if err := bind(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.client.ReadLines(t.Context(), a.pod, filepath.Join(root, "d/f"), client.Lines{})
+	wantRefusal(t, err, client.ErrOutsideWorkspace, "leads outside")
+}
+
+// The tools don't wait for commands, and are activity.
+func TestFileToolsBesideACommand(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	a.output(t, "mkfifo gate")
+	ran := make(chan struct{})
+	go func() {
+		defer close(ran)
+		a.output(t, "read -r <gate")
+	}()
+	a.writeFile(t, "f", "x")
+	a.lines(t, "f", client.Lines{})
+	a.list(t, client.Listing{})
+	a.fifo(t, "gate", true)
+	<-ran
+	body, sender := io.Pipe()
+	written := make(chan error)
+	go func() {
+		_, err := a.client.WriteFile(t.Context(), a.pod, "g", -1, body)
+		written <- err
+	}()
+	if _, err := sender.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := a.client.Quiesce(t.Context(), a.pod, 0); err != nil || got.Quiesced || got.Other != 1 {
+		t.Errorf("quiesce during a write: %+v, %v", got, err)
+	}
+	sender.Close()
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+	if got, err := a.client.Quiesce(t.Context(), a.pod, 0); err != nil || !got.Quiesced {
+		t.Errorf("quiesce after it: %+v, %v", got, err)
+	}
+	if _, err := a.client.ListFiles(t.Context(), a.pod, client.Listing{}); !errors.Is(err, client.ErrGone) {
+		t.Errorf("list then: %v, want ErrGone", err)
+	}
+}
+
+func TestFileToolsNeedASession(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{unbound: true})
+	counted := &counter{Reader: strings.NewReader("x")}
+	if _, err := a.client.WriteFile(t.Context(), a.pod, "f", 1, counted); !errors.Is(err, client.ErrSessionRequired) || counted.n != 0 {
+		t.Errorf("%v after %d bytes", err, counted.n)
+	}
+	if resp, err := http.Get(a.url + "/v1/files?" + url.Values{"path": {"f"}}.Encode()); err != nil || resp.StatusCode != 401 {
+		t.Errorf("without a token: %v, %v", resp, err)
+	} else {
+		resp.Body.Close()
+	}
+}
+
+// A line is found in a large file without the file being held, and many calls at
+// a time keep to the agent's bound.
+func TestFileToolsKeepToTheMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a while")
+	}
+	a := startAgent(t, agentOptions{shipped: true})
+	const size = 1 << 30
+	f, err := os.Create(filepath.Join(a.workspace, "huge"))
+	if err == nil {
+		defer f.Close()
+		_, err = f.WriteAt([]byte(strings.Repeat("lines\n", 2000)), 0)
+	}
+	if err == nil { // a line of almost a GiB, without a block of its own, and two more
+		_, err = f.WriteAt([]byte("\nlast but one\nlast"), size)
+	}
+	text := strings.Repeat("some text, again and again\n", 4<<20/27)
+	for i := range 32 {
+		err = errors.Join(err, os.WriteFile(filepath.Join(a.workspace, fmt.Sprint(i)), []byte(text+fmt.Sprint("edit ", i)), 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle := a.memory(t)
+	var calls sync.WaitGroup
+	for i := range 32 {
+		calls.Go(func() {
+			name := fmt.Sprint(i)
+			if _, err := a.client.EditFile(t.Context(), a.pod, name, []client.Edit{{Old: "edit " + name, New: "edited"}, {Old: "some", New: "any", ReplaceAll: true}}); err != nil {
+				t.Error(err)
+			}
+			c, err := a.client.ReadLines(t.Context(), a.pod, name, client.Lines{Limit: client.MaxFileRead})
+			if err != nil || !strings.HasPrefix(string(c.Data), "any text") {
+				t.Errorf("read: %v", err)
+			}
+		})
+	}
+	calls.Go(func() {
+		c := a.lines(t, "huge", client.Lines{First: 2001, Count: 2})
+		want := client.CutLine{Line: 2001, Offset: 12000, Size: size - 12000, Kept: client.MaxFileLine}
+		if string(c.Data) != strings.Repeat("\x00", client.MaxFileLine)+"\nlast but one\n" || *c.Lines.Total != 2003 || len(c.Lines.Cut) != 1 || c.Lines.Cut[0] != want {
+			t.Errorf("%d bytes, %+v", len(c.Data), c.Lines)
+		}
+	})
+	calls.Wait()
+	most := a.peak(t)
+	t.Logf("%d KiB when idle, %d KiB more at most", idle>>10, (most-idle)>>10)
+	if most-idle > 32<<20 {
+		t.Errorf("the agent took %d MiB more", (most-idle)>>20)
+	}
+}
