@@ -249,6 +249,52 @@ func TestPinnedArtifact(t *testing.T) {
 	}
 }
 
+// TestAFileThatShrinksDuringARead breaks the read: it never ends as if that were all,
+// and never in zeros.
+func TestAFileThatShrinksDuringARead(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{limits: client.Limits{ArtifactBytes: 64 << 20}})
+	want := noise(64 << 20)
+	a.write(t, "f", want)
+	r, err := a.client.ReadArtifact(t.Context(), a.pod, a.export(t, "f").ID, client.Span{}, 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if err := os.Truncate(filepath.Join(a.workspace, "f"), 1000); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(r.Body)
+	if err == nil || !bytes.HasPrefix(want, got) || len(got) == len(want) {
+		t.Errorf("read %d bytes, %v", len(got), err)
+	}
+	a.await(t, "the read has ended", func() bool { return a.descriptors(t) == 1 })
+}
+
+// TestADroppedArtifactIsReadToItsEnd, and closed then.
+func TestADroppedArtifactIsReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, agentOptions{})
+	want := noise(8 << 20)
+	a.write(t, "f", want)
+	artifact := a.export(t, "f")
+	r, err := a.client.ReadArtifact(t.Context(), a.pod, artifact.ID, client.Span{}, 8<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if err := a.client.DropArtifact(t.Context(), a.pod, artifact.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := a.read(t, artifact.ID, client.Span{}); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("want it gone for who comes now, got %v", err)
+	}
+	if got, err := io.ReadAll(r.Body); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("read %d bytes, %v", len(got), err)
+	}
+	a.await(t, "the copy is closed", func() bool { return a.descriptors(t) == 0 })
+}
+
 func TestArtifactRanges(t *testing.T) {
 	t.Parallel()
 	a := startAgent(t, agentOptions{})
