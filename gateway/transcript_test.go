@@ -53,6 +53,9 @@ func TestTranscripts(t *testing.T) {
 		{"list-files", "tools/call", `"name":"list_files","arguments":{}`},
 		{"export", "tools/call", `"name":"export_artifact","arguments":{"path":"f.txt"}`},
 		{"export-missing", "tools/call", `"name":"export_artifact","arguments":{"path":"nothing"}`},
+		{"read-artifact", "tools/call", `"name":"read_artifact","arguments":{"uri":"` + uri + `"}`},
+		{"read-artifact-part", "tools/call", `"name":"read_artifact","arguments":{"uri":"` + uri + `","offset":1,"length":3}`},
+		{"read-artifact-unknown", "tools/call", `"name":"read_artifact","arguments":{"uri":"` + artifactOf + "s." + strings.Repeat("1", 32) + `"}`},
 		{"unknown-tool", "tools/call", `"name":"fly","arguments":{}`},
 		{"read", "resources/read", `"uri":"` + uri + `"`},
 		{"read-part", "resources/read", `"uri":"` + uri + `?offset=1&length=3"`},
@@ -72,7 +75,7 @@ func TestTranscripts(t *testing.T) {
 				if x.name == "bash-log" {
 					l.agent.exec = logged
 				}
-				if x.method == "resources/read" {
+				if strings.HasPrefix(x.name, "read") {
 					l.agent.session = &client.Session{}
 				}
 				body := message(era, x.method, x.params)

@@ -87,7 +87,7 @@ func (s *Server) record(next mcp.MethodHandler) mcp.MethodHandler {
 func toolLabel(name string) (tool, operation string) {
 	switch name {
 	case bashName, processOutputName, processInputName, processSignalName, processListName,
-		readFileName, writeFileName, editFileName, listFilesName, exportName:
+		readFileName, writeFileName, editFileName, listFilesName, exportName, readArtifactName:
 		return name, name
 	default:
 		return "unknown", "unknown_tool"

@@ -50,7 +50,7 @@ func (s *Server) readArtifact(ctx context.Context, req *mcp.ReadResourceRequest)
 		audit.FromContext(ctx).Code = audit.CodeNotFound
 		return nil, notFound(req, uri)
 	}
-	content, err := s.content(ctx, req.Extra.Header, handle, part)
+	content, err := s.content(ctx, req.Extra.Header, handle, part, maxRead)
 	switch {
 	case errors.Is(err, artifact.ErrNotFound):
 		return nil, notFound(req, uri)
@@ -68,14 +68,14 @@ type content struct {
 	data []byte
 }
 
-// content reads a part of an artifact, of at most maxRead bytes, whose room is
+// content reads a part of an artifact, of at most limit bytes, whose room is
 // held until the call has been answered. It fills in the call's audit record.
-func (s *Server) content(ctx context.Context, header http.Header, handle artifact.Handle, part artifact.Part) (*content, error) {
+func (s *Server) content(ctx context.Context, header http.Header, handle artifact.Handle, part artifact.Part, limit int64) (*content, error) {
 	call := audit.FromContext(ctx)
 	call.Namespace, call.Session = handle.Namespace, handle.Name
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c, err := s.read(ctx, cancel, header, handle, part)
+	c, err := s.read(ctx, cancel, header, handle, part, limit)
 	switch {
 	case err == nil:
 		call.Code, call.OutBytes = audit.CodeOK, int64(len(c.data))
@@ -90,14 +90,14 @@ func (s *Server) content(ctx context.Context, header http.Header, handle artifac
 	return nil, err
 }
 
-func (s *Server) read(ctx context.Context, cancel context.CancelCauseFunc, header http.Header, handle artifact.Handle, part artifact.Part) (*content, error) {
+func (s *Server) read(ctx context.Context, cancel context.CancelCauseFunc, header http.Header, handle artifact.Handle, part artifact.Part, limit int64) (*content, error) {
 	reading, err := s.Artifacts.Open(ctx, header, handle, part)
 	if err != nil {
 		return nil, err
 	}
 	defer reading.Body.Close()
-	if reading.Length > maxRead {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", errLarge, reading.Length, maxRead)
+	if reading.Length > limit {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", errLarge, reading.Length, limit)
 	}
 	if err := s.reads.Admit(ctx, reading.Length); err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func TestReadFromADribblingPodEnds(t *testing.T) {
 		const waited = 30 * time.Second
 		time.AfterFunc(waited, answered)
 		start := time.Now()
-		_, err := s.content(t.Context(), nil, artifact.Handle{}, artifact.Part{})
+		_, err := s.content(t.Context(), nil, artifact.Handle{}, artifact.Part{}, maxRead)
 		if took := time.Since(start); !errors.Is(err, errSlow) || took != waited+bodyWait {
 			t.Errorf("error %v after %s, want %v after %s", err, took, errSlow, waited+bodyWait)
 		}

@@ -1,6 +1,6 @@
 // Package mcpserver is what an agent sees of the gateway: the tools bash,
 // process_output, process_input, process_signal, process_list, read_file,
-// write_file, edit_file, list_files and export_artifact, and the resources
+// write_file, edit_file, list_files, export_artifact and read_artifact, and the resources
 // artifact://berth/{token}.
 //
 // The server is stateless and one for all: what a call needs comes with it, and
@@ -66,7 +66,7 @@ const instructions = `Each session is a sandbox of its own with a persistent she
 	`bash runs a command in it: variables, working directory and files stay for the next call. ` +
 	`With background it starts a process that runs on: process_output reads what it writes, process_input writes to it, process_signal ends it, process_list shows all. ` +
 	`read_file, write_file, edit_file and list_files reach its files without a command. ` +
-	`export_artifact hands a file of ` + workspace + `, or a directory as an archive, over as a resource that can be read for 5 minutes.`
+	`export_artifact hands a file of ` + workspace + `, or a directory as an archive, over as a resource that can be read for 5 minutes; read_artifact reads it for who can't read resources.`
 
 // Handler returns the server of both protocol eras, for one URL.
 func (s *Server) Handler() http.Handler {
@@ -94,6 +94,7 @@ func (s *Server) Handler() http.Handler {
 	addTool(server, editFileTool(), s.editFile)
 	addTool(server, listFilesTool(), s.listFiles)
 	addTool(server, exportTool(), s.export)
+	addTool(server, readArtifactTool(), s.readArtifactByTool)
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name:        "artifact",
 		Title:       "Exported file or log",

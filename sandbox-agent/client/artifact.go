@@ -94,6 +94,8 @@ func newReading(id string, span Span, budget int64, resp *http.Response) (*Readi
 		if err := r.parseRange(resp.Header.Get("Content-Range")); err != nil {
 			return nil, err
 		}
+	case resp.ContentLength == 0 && span.Offset > 0:
+		return nil, ErrRange // of nothing there is no part, so that HTTP gives the whole
 	default:
 		r.Size = resp.ContentLength
 	}

@@ -358,7 +358,11 @@ func TestReadArtifactDoesNotBelieve(t *testing.T) {
 			r.Body.Close()
 		}
 	}
-	c, pod := lying(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+	c, pod := lying(t, Options{}, header(200, "Content-Length", "0"))
+	if _, err := c.ReadArtifact(t.Context(), pod, id, Span{Offset: 1}, 100); !errors.Is(err, ErrRange) {
+		t.Errorf("a part of nothing: %v, want ErrRange", err)
+	}
+	c, pod = lying(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
 		header(200, "Content-Length", "9")(w, r) // and ends after 5
 	})
 	r, err := c.ReadArtifact(t.Context(), pod, id, Span{}, 100)
