@@ -136,8 +136,8 @@ func (c *Client) readFile(ctx context.Context, pod Pod, query url.Values, header
 	if content.Data, err = readAll(resp, wire.MaxFileRead); err != nil {
 		return nil, "", err
 	}
-	if resp.StatusCode == http.StatusPartialContent {
-		part = resp.Header.Get("Content-Range")
+	if part = resp.Header.Get("Content-Range"); part == "" && resp.StatusCode == http.StatusPartialContent {
+		return nil, "", badAnswer("a part of a file that says not which")
 	}
 	return &content, part, nil
 }
