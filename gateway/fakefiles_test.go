@@ -100,7 +100,7 @@ func (f fakeFile) read(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Berth-File", string(header))
 	w.Header().Set("Content-Type", f.mimeType)
 	if facts.Lines != nil || data == "" {
-		io.WriteString(w, data) // a client that has gone needs no answer
+		fmt.Fprint(w, data) // a client that has gone needs no answer
 		return
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader([]byte(data)))

@@ -240,8 +240,8 @@ func TestListFiles(t *testing.T) {
 			asked     string
 			want      object
 		}{
-			{object{}, "limit=500", object{"path": ".", "entries": []any{entry("a", 1), entry("b", 0)}}},
-			{object{"limit": 1}, "limit=1", object{"path": ".", "entries": []any{entry("a", 1)}, "truncated": true, "next": "1"}},
+			{object{}, "limit=500&path=.", object{"path": ".", "entries": []any{entry("a", 1), entry("b", 0)}}},
+			{object{"limit": 1}, "limit=1&path=.", object{"path": ".", "entries": []any{entry("a", 1)}, "truncated": true, "next": "1"}},
 			{
 				object{"path": "d/é", "depth": 3, "glob": "**/*.{a,b}", "hidden": true, "limit": 1 << 40, "after": "x&y=1"},
 				"after=x%26y%3D1&depth=3&glob=%2A%2A%2F%2A.%7Ba%2Cb%7D&hidden=true&limit=10000&path=d%2F%C3%A9",

@@ -29,8 +29,15 @@ func newReal(t testing.TB) (l *live, workspace string) {
 
 func newRealWithin(t testing.TB, limits agent.Limits) (l *live, workspace string) {
 	t.Helper()
+	return newRealWith(t, localagent.Options{Limits: limits})
+}
+
+// newRealWith is newReal of an agent with these options.
+func newRealWith(t testing.TB, options localagent.Options) (l *live, workspace string) {
+	t.Helper()
 	workspace = t.TempDir()
-	a, err := localagent.Start(t.Context(), localagent.Options{Workspace: workspace, Environ: []string{"PATH=/usr/bin:/bin"}, Limits: limits})
+	options.Workspace, options.Environ = workspace, []string{"PATH=/usr/bin:/bin"}
+	a, err := localagent.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		return err
 	case errors.Is(err, client.ErrNotFound) && errors.As(err, &refusal):
 		return &notFoundError{refusal}
-	case errors.Is(err, client.ErrRange) && errors.As(err, &refusal) && refusal.Code != client.CodeOutOfRange:
+	case beyondArtifact(err):
 		return artifact.ErrRange
 	case errors.Is(err, errEnded):
 		return &AgentError{errEnded.Error(), err}
@@ -98,6 +98,13 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		d.records.Suspect(rec)
 		return d.lost(ctx, rec, err)
 	}
+}
+
+// beyondArtifact tells whether a part of an artifact was asked for that begins
+// beyond its end. Of a file, an agent says in its own words what it has.
+func beyondArtifact(err error) bool {
+	var refusal *client.Error
+	return errors.As(err, &refusal) && errors.Is(refusal, client.ErrRange) && refusal.Code != client.CodeOutOfRange
 }
 
 // advice ends the text of a refusal that doesn't last.

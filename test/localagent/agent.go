@@ -18,6 +18,8 @@ type Options struct {
 	Workspace string // an existing directory
 	Environ   []string
 	Limits    client.Limits
+	// FileRoots are what the file tools reach besides the workspace.
+	FileRoots []string
 	// Hide are files that the agent finds empty, such as a bash. That needs root.
 	Hide []string
 }
@@ -61,7 +63,7 @@ func Start(ctx context.Context, o Options) (*Agent, error) {
 	a := &Agent{Process: p, Port: int(p.Address.Port()), Key: key}
 	a.Client = client.New(signer, client.Options{Port: a.Port, AllowLoopback: true})
 	a.Pod = client.Pod{Namespace: "sandboxes", UID: "pod-1", IP: p.Address.Addr()}
-	if err := a.Client.Bind(ctx, a.Pod, client.Session{UID: "sandbox-1", Limits: o.Limits}); err != nil {
+	if err := a.Client.Bind(ctx, a.Pod, client.Session{UID: "sandbox-1", Limits: o.Limits, FileRoots: o.FileRoots}); err != nil {
 		a.Stop()
 		return nil, fmt.Errorf("bind session: %w\n%s", err, a.Log)
 	}
