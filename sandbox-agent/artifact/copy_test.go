@@ -1,12 +1,9 @@
 package artifact
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,25 +13,6 @@ import (
 func hexSum(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
-}
-
-// listing are the names in an archive.
-func listing(t *testing.T, r io.Reader) (names []string) {
-	t.Helper()
-	zipped, err := gzip.NewReader(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for tr := tar.NewReader(zipped); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return names
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, h.Name)
-	}
 }
 
 // written is a file that others write to while it is read.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 	"github.com/berth-dev/berth/test/clock"
@@ -166,8 +167,10 @@ func FuzzName(f *testing.F) {
 	f.Add("x\u202Egpj.exe")
 	f.Add("\xff")
 	f.Fuzz(func(t *testing.T, path string) {
-		if got := name(path); strings.ContainsAny(got, "\n\r\x00\u202e\u2028") {
-			t.Errorf("%q became %q", path, got)
+		for _, got := range []string{name(path), archiveName(filepath.Base(path))} {
+			if strings.ContainsAny(got, "\n\r\x00\u202e\u2028") || !utf8.ValidString(got) || len(got) > max(maxName, len(path)) {
+				t.Errorf("%q became %q", path, got)
+			}
 		}
 	})
 }
