@@ -453,6 +453,7 @@ func TestFileToolsNeedASession(t *testing.T) {
 // A line is found in a large file without the file being held, and many calls at
 // a time keep to the agent's bound.
 func TestFileToolsKeepToTheMemory(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a while")
 	}
