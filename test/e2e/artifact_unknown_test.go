@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,34 +21,48 @@ import (
 var surfaces = map[string]func(ctx context.Context, address, uri string) (*http.Request, error){
 	"resources/read, old era": readResource(session.Legacy),
 	"resources/read, new era": readResource(session.Modern),
+	"read_artifact, old era":  readByTool(session.Legacy),
+	"read_artifact, new era":  readByTool(session.Modern),
 	"GET":                     getArtifact(http.MethodGet),
 	"HEAD":                    getArtifact(http.MethodHead),
 }
 
 func readResource(era string) func(ctx context.Context, address, uri string) (*http.Request, error) {
 	return func(ctx context.Context, address, uri string) (*http.Request, error) {
-		params := map[string]any{"uri": uri}
-		if era == session.Modern {
-			params["_meta"] = map[string]any{
-				"io.modelcontextprotocol/protocolVersion": era, "io.modelcontextprotocol/clientCapabilities": map[string]any{},
-			}
-		}
-		body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params})
-		if err != nil {
-			return nil, err
-		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/mcp", strings.NewReader(string(body)))
-		if err != nil {
-			return nil, err
-		}
-		for name, value := range map[string]string{
-			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-			"Mcp-Protocol-Version": era, "Mcp-Method": "resources/read", "Mcp-Name": uri,
-		} {
-			request.Header.Set(name, value)
-		}
-		return request, nil
+		return message(ctx, address, era, "resources/read", uri, map[string]any{"uri": uri})
 	}
+}
+
+func readByTool(era string) func(ctx context.Context, address, uri string) (*http.Request, error) {
+	return func(ctx context.Context, address, uri string) (*http.Request, error) {
+		const tool = "read_artifact"
+		return message(ctx, address, era, "tools/call", tool, map[string]any{"name": tool, "arguments": map[string]any{"uri": uri}})
+	}
+}
+
+// message is an MCP request. name is what it is about, which the new era has in a
+// header too.
+func message(ctx context.Context, address, era, method, name string, params map[string]any) (*http.Request, error) {
+	if era == session.Modern {
+		params["_meta"] = map[string]any{
+			"io.modelcontextprotocol/protocolVersion": era, "io.modelcontextprotocol/clientCapabilities": map[string]any{},
+		}
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/mcp", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for header, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": era, "Mcp-Method": method, "Mcp-Name": name,
+	} {
+		request.Header.Set(header, value)
+	}
+	return request, nil
 }
 
 func getArtifact(method string) func(ctx context.Context, address, uri string) (*http.Request, error) {
@@ -108,6 +123,7 @@ var _ = Describe("An artifact that can't be had", func() {
 		Expect(want["GET"]).To(HavePrefix("404 Not Found\n"))
 		for _, era := range []string{"old", "new"} {
 			Expect(want["resources/read, "+era+" era"]).To(ContainSubstring("Resource not found"))
+			Expect(want["read_artifact, "+era+" era"]).To(ContainSubstring(`"isError":true`))
 		}
 
 		for reason, c := range map[string]struct {
