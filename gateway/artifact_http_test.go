@@ -227,22 +227,7 @@ func TestRealLargeArtifactOverHTTP(t *testing.T) {
 	if !strings.HasPrefix(etag, `"`) || resp.Header.Get("Content-Disposition") != `attachment; filename="big.bin"` {
 		t.Errorf("headers %v", resp.Header)
 	}
-	resume := func(r *http.Request) {
-		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", 9<<20))
-		r.Header.Set("If-Range", etag)
-	}
-	if resp, body := l.do(http.MethodGet, path, "alice", nil, resume); resp.StatusCode != 206 || !bytes.Equal([]byte(body), data[9<<20:]) {
-		t.Errorf("resumed: %d, %d bytes", resp.StatusCode, len(body))
-	}
-	if resp, body := l.do(http.MethodGet, path, "alice", nil, withHeader("Range", "bytes=-7")); resp.StatusCode != 206 || body != string(data[20<<20:]) {
-		t.Errorf("the last 7: %d, %d bytes", resp.StatusCode, len(body))
-	}
-	if resp, body := l.do(http.MethodGet, path, "alice", nil, withHeader("If-None-Match", etag)); resp.StatusCode != 304 || body != "" {
-		t.Errorf("again: %d, %d bytes", resp.StatusCode, len(body))
-	}
-	if resp, body := l.do(http.MethodHead, path, "alice", nil, nil); resp.StatusCode != 200 || body != "" || resp.ContentLength != int64(len(data)) {
-		t.Errorf("HEAD: %d of %d bytes", resp.StatusCode, resp.ContentLength)
-	}
+	inParts(t, l, path, data, etag)
 	// One that goes midway leaves nothing behind that keeps the next from reading.
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url+path, nil)
@@ -258,5 +243,26 @@ func TestRealLargeArtifactOverHTTP(t *testing.T) {
 	gone.Body.Close()
 	if resp, body := l.do(http.MethodGet, path, "alice", nil, withHeader("Range", "bytes=0-0")); resp.StatusCode != 206 || body != string(data[:1]) {
 		t.Errorf("after one that went: %d, %d bytes", resp.StatusCode, len(body))
+	}
+}
+
+// inParts reads what is large resumed, its end, and what of it is new.
+func inParts(t *testing.T, l *live, path string, data []byte, etag string) {
+	t.Helper()
+	resume := func(r *http.Request) {
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", 9<<20))
+		r.Header.Set("If-Range", etag)
+	}
+	if resp, body := l.do(http.MethodGet, path, "alice", nil, resume); resp.StatusCode != 206 || !bytes.Equal([]byte(body), data[9<<20:]) {
+		t.Errorf("resumed: %d, %d bytes", resp.StatusCode, len(body))
+	}
+	if resp, body := l.do(http.MethodGet, path, "alice", nil, withHeader("Range", "bytes=-7")); resp.StatusCode != 206 || body != string(data[20<<20:]) {
+		t.Errorf("the last 7: %d, %d bytes", resp.StatusCode, len(body))
+	}
+	if resp, body := l.do(http.MethodGet, path, "alice", nil, withHeader("If-None-Match", etag)); resp.StatusCode != 304 || body != "" {
+		t.Errorf("again: %d, %d bytes", resp.StatusCode, len(body))
+	}
+	if resp, body := l.do(http.MethodHead, path, "alice", nil, nil); resp.StatusCode != 200 || body != "" || resp.ContentLength != int64(len(data)) {
+		t.Errorf("HEAD: %d of %d bytes", resp.StatusCode, resp.ContentLength)
 	}
 }

@@ -154,9 +154,9 @@ func (b *exactBody) Read(p []byte) (int, error) {
 	b.stall.Stop()
 	b.left -= int64(n)
 	switch {
-	case err == io.EOF && b.left > 0:
+	case errors.Is(err, io.EOF) && b.left > 0:
 		err = io.ErrUnexpectedEOF
-	case err != nil && err != io.EOF:
+	case err != nil && !errors.Is(err, io.EOF):
 		err = withCause(b.ctx, err)
 	}
 	return n, err
