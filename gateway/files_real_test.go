@@ -197,6 +197,24 @@ func TestFileToolsReachNothingElse(t *testing.T) {
 	}
 }
 
+// A device within reach is listed, and neither read nor written.
+func TestFileToolsRefuseADevice(t *testing.T) {
+	t.Parallel()
+	l, _ := newRealWith(t, localagent.Options{FileRoots: []string{"/dev"}})
+	c := l.client(eras[1])
+	for tool, arguments := range map[string]object{
+		"read_file":  {"path": "/dev/zero"},
+		"write_file": {"path": "/dev/zero", "content": "x"},
+		"edit_file":  {"path": "/dev/zero", "edits": []object{{"old": "\x00", "new": "x"}}},
+	} {
+		wantFailure(t, tool, call(t, c, tool, arguments), "file "+strings.TrimSuffix(tool, "_file")+` failed: "/dev/zero" is no regular file, but a device`)
+	}
+	entries := structured(t, call(t, c, "list_files", object{"path": "/dev", "glob": "zero"}))["entries"].([]any)
+	if len(entries) != 1 || entries[0].(object)["type"] != "device" || entries[0].(object)["path"] != "/dev/zero" {
+		t.Errorf("list %v", entries)
+	}
+}
+
 // Names that only look dangerous are names.
 func TestFilesOfStrangeNames(t *testing.T) {
 	t.Parallel()
