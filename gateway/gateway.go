@@ -31,6 +31,7 @@ import (
 	"github.com/berth-dev/berth/gateway/mcpserver"
 	"github.com/berth-dev/berth/gateway/metrics"
 	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/gateway/store"
 	agent "github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -58,6 +59,7 @@ type Gateway struct {
 	agents  *agent.Client
 	store   *session.Store
 	ring    *keyring.Ring
+	stores  store.Stores
 	metrics *metrics.Metrics
 	handler http.Handler
 
@@ -85,6 +87,9 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 	g.agents = agent.New(nil, agents)
 	g.ring = keyring.New(options.KeyNamespace, options.KeyName, log, g.agents.SetSigner)
 
+	if err := g.loadStores(); err != nil {
+		return nil, err
+	}
 	authenticator, err := g.authenticator()
 	if err != nil {
 		return nil, err
@@ -100,7 +105,8 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 		Log:           log,
 	})
 	calls := dispatch.New(g.agents, resolver, g.store, log, g.metrics.Trouble)
-	artifacts := &artifact.Reader{Authorizer: authorizer, Source: calls, Log: log}
+	calls.KeepIn(g.stores)
+	artifacts := &artifact.Reader{Authorizer: authorizer, Source: store.Source{Stores: g.stores, Agents: calls}, Log: log}
 	mcp := mcpserver.Server{
 		Calls:      calls,
 		Artifacts:  artifacts,
@@ -145,6 +151,21 @@ func (g *Gateway) authenticator() (authn.Authenticator, error) {
 		return authn.NewNone(), nil
 	}
 	return authn.NewTokenReview(g.client, g.options.Audience, time.Now, g.metrics.Review("token"))
+}
+
+// loadStores makes the artifact stores of the configuration, if there is one.
+func (g *Gateway) loadStores() error {
+	if g.options.ArtifactStores == "" {
+		return nil
+	}
+	configs, err := store.Load(g.options.ArtifactStores)
+	if err != nil {
+		return err
+	}
+	g.stores, err = store.New(configs, store.Options{
+		Now: time.Now, Log: g.log, Observe: g.metrics.StoreOperation, Swept: g.metrics.Swept,
+	})
+	return err
 }
 
 // NewClient returns a client of the API server for exactly the kinds that the

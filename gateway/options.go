@@ -43,6 +43,9 @@ type Options struct {
 	KeyNamespace string
 	KeyName      string
 
+	// ArtifactStores is the file that defines them; none if empty.
+	ArtifactStores string
+
 	MaxBody         int64
 	FlushAfter      time.Duration
 	KeepAlive       time.Duration
@@ -65,6 +68,7 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&o.ReadyTimeout, "ready-timeout", 60*time.Second, "how long a call waits for its session to be ready")
 	fs.StringVar(&o.KeyNamespace, "key-namespace", "berth-system", "namespace of the signing key's Secret")
 	fs.StringVar(&o.KeyName, "key-secret", "berth-signing-key", "name of the signing key's Secret")
+	fs.StringVar(&o.ArtifactStores, "artifact-stores", "", "file that defines the artifact stores which templates may name; none if not given")
 	fs.Int64Var(&o.MaxBody, "max-body-bytes", 4<<20, "largest request body")
 	fs.DurationVar(&o.FlushAfter, "flush-after", time.Second, "silence after which a call's response headers are sent")
 	fs.DurationVar(&o.KeepAlive, "keep-alive", 15*time.Second, "time between the comments that keep a silent call's connection alive")

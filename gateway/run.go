@@ -50,6 +50,7 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 	defer g.drain()
 	running.Go(func() { g.store.Run(background, g.client, g.log) })
 	running.Go(func() { g.ring.Run(background, g.client) })
+	running.Go(func() { g.stores.Run(background) })
 
 	main := &http.Server{
 		Handler:           g.handler,

@@ -14,7 +14,9 @@ var id = strings.Repeat("0a", 16)
 func TestTokenRoundTrip(t *testing.T) {
 	t.Parallel()
 	label := "a" + strings.Repeat("-", 61) + "z"
-	h := Handle{session.Key{Namespace: label, Name: label}, id}
+	h := Handle{Key: session.Key{Namespace: label, Name: label}, ID: id}
+	stored := Handle{Key: h.Key, ID: id, Store: label, Expiry: MinExpiry}
+	latest := Handle{Key: h.Key, ID: id, Store: "s", Expiry: MaxExpiry}
 	for query, want := range map[string]Part{
 		"":                              {},
 		"?offset=0":                     {},
@@ -26,9 +28,11 @@ func TestTokenRoundTrip(t *testing.T) {
 		"?length=999999999999999999":    {Length: 999999999999999999},
 		"?offset=100000000000&length=9": {Offset: 100000000000, Length: 9},
 	} {
-		got, part, err := ParseURI(h.URI() + query)
-		if err != nil || got != h || part != want {
-			t.Errorf("ParseURI(%q) = %+v, %+v, %v; want %+v", h.URI()+query, got, part, err, want)
+		for _, h := range []Handle{h, stored, latest} {
+			got, part, err := ParseURI(h.URI() + query)
+			if err != nil || got != h || part != want {
+				t.Errorf("ParseURI(%q) = %+v, %+v, %v; want %+v", h.URI()+query, got, part, err, want)
+			}
 		}
 	}
 }
@@ -57,6 +61,11 @@ func TestMalformedTokens(t *testing.T) {
 		"", ".", "..", "n.s", "n.s.", "n.s." + id[1:], "n.s." + id + "0", "n.s." + strings.ToUpper(id),
 		"n..s." + id, ".s." + id, "n.." + id, "n.s.x." + id, "N.s." + id, "n.s-." + id, "n/s." + id,
 		" n.s." + id, "n.s." + id + "\n", "n.s." + strings.Repeat("0g", 16), "n.é." + id,
+		"n.s." + id + ".", "n.s." + id + ".a", "n.s." + id + ".a.", "n.s." + id + "..1000000000", "n.s." + id + ".A.1000000000",
+		"n.s." + id + ".a.999999999", "n.s." + id + ".a.0999999999", "n.s." + id + ".a.10000000000", "n.s." + id + ".a.-1000000000",
+		"n.s." + id + ".a.1e99999999", "n.s." + id + ".a.1000000000.", "n.s." + id + ".a.1000000000.x", "n.s." + id + ".a.1000000000\n",
+		"n.s." + id + ".a/b.1000000000", "n.s." + id + ".a.b.1000000000", "n.s." + id[1:] + ".a.1000000000", "n.s." + id + ".1000000000.a",
+		"n.s." + id + ".a.\u0661000000000",
 	} {
 		if h, err := Parse(token); err == nil {
 			t.Errorf("Parse(%q) = %+v, want an error", token, h)
@@ -73,6 +82,7 @@ func TestMalformedTokens(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("n.s." + id)
 	f.Add("n.s.x." + id)
+	f.Add("n.s." + id + ".a.1796083200")
 	f.Add(strings.Repeat(".", 100))
 	f.Fuzz(func(t *testing.T, token string) {
 		h, err := Parse(token)
@@ -82,7 +92,8 @@ func FuzzParse(f *testing.F) {
 		if h.String() != token {
 			t.Errorf("Parse(%q) writes %q", token, h)
 		}
-		if !session.ValidID(h.Namespace) || !session.ValidID(h.Name) || !ValidID(h.ID) {
+		if !session.ValidID(h.Namespace) || !session.ValidID(h.Name) || !ValidID(h.ID) ||
+			(h.Store == "") != (h.Expiry == 0) || h.Store != "" && (!session.ValidID(h.Store) || h.Expiry < MinExpiry || h.Expiry > MaxExpiry) {
 			t.Errorf("Parse(%q) = %+v", token, h)
 		}
 	})
@@ -93,6 +104,7 @@ func FuzzParseURI(f *testing.F) {
 	f.Add(URIPrefix + "n.s." + id)
 	f.Add("artifact://berth//n.s." + id)
 	f.Add(URIPrefix + "n.s." + id + "?offset=0")
+	f.Add(URIPrefix + "n.s." + id + ".a.1796083200?offset=0")
 	f.Add(URIPrefix + "n.s." + id + "?length=18")
 	f.Add(URIPrefix + "n.s." + id + "?offset=20&length=8388608")
 	f.Add(URIPrefix + "n.s." + id + "?length=1&offset=2")

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/gateway/store"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -40,6 +41,7 @@ type Agent interface {
 	ExecStream(ctx context.Context, pod client.Pod, request client.ExecRequest, commandTimeout time.Duration, sink func(kind byte, data []byte) error) (*client.ExecResult, error)
 	Export(ctx context.Context, pod client.Pod, request client.ExportRequest) (*client.Artifact, error)
 	ReadArtifact(ctx context.Context, pod client.Pod, id string, span client.Span, budget int64) (*client.Reading, error)
+	DropArtifact(ctx context.Context, pod client.Pod, id string) error
 	Upload(ctx context.Context, pod client.Pod, name string, size int64, body io.Reader) (*client.File, error)
 	Processes
 	Files
@@ -71,15 +73,19 @@ type Dispatcher struct {
 	agent    Agent
 	sessions Sessions
 	records  Records
+	stores   Stores
 	log      *slog.Logger
 	observe  func(kind string)
 }
 
-// New returns a dispatcher. observe is told the kind of each trouble with an
+// New returns a dispatcher that knows no artifact store. observe is told the kind of each trouble with an
 // agent, one of the Trouble constants.
 func New(agent Agent, sessions Sessions, records Records, log *slog.Logger, observe func(kind string)) *Dispatcher {
-	return &Dispatcher{agent: agent, sessions: sessions, records: records, log: log, observe: observe}
+	return &Dispatcher{agent: agent, sessions: sessions, records: records, stores: store.Stores{}, log: log, observe: observe}
 }
+
+// KeepIn makes these its artifact stores, before its first call.
+func (d *Dispatcher) KeepIn(stores Stores) { d.stores = stores }
 
 // Kinds of trouble with an agent.
 const (

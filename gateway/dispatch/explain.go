@@ -60,7 +60,10 @@ func (e *AgentError) Unwrap() error { return e.Err }
 // wrong.
 func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error) error {
 	var refusal *client.Error
+	var explained *AgentError
 	switch {
+	case errors.As(err, &explained):
+		return explained
 	case errors.Is(err, room.ErrFull), errors.Is(err, artifact.ErrNotFound):
 		return err
 	case errors.Is(err, client.ErrNotFound) && errors.As(err, &refusal):

@@ -15,11 +15,15 @@ type Export struct {
 	Handle artifact.Handle
 }
 
-// Export takes a file out of the session's workspace. The notice says what the
-// session lost before this call.
+// Export takes a file out of the session's workspace, into the artifact store
+// that its template names. The notice says what the session lost before this call.
 func (d *Dispatcher) Export(ctx context.Context, req session.Request, request client.ExportRequest) (_ *Export, notice string, err error) {
 	var export *Export
-	notice, err = d.call(ctx, req, never, func(ctx context.Context, rec *session.Record) error {
+	notice, err = d.call(ctx, req, never, func(ctx context.Context, rec *session.Record) (err error) {
+		if rec.ArtifactStore != "" {
+			export, err = d.keep(ctx, rec, request)
+			return err
+		}
 		taken, err := d.agent.Export(ctx, rec.Pod(), request)
 		if err != nil {
 			return err

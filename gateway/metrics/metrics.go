@@ -21,6 +21,8 @@ type Metrics struct {
 	reviews  *prometheus.CounterVec
 	troubles *prometheus.CounterVec
 	refusals *prometheus.CounterVec
+	stores   *prometheus.CounterVec
+	swept    prometheus.Counter
 }
 
 // New registers the gateway's metrics, Go's and the process's. sandboxes tells
@@ -62,12 +64,20 @@ func New(sandboxes func() int) *Metrics {
 			Name: "berth_gateway_http_refusals_total",
 			Help: "HTTP requests refused before they reached a tool, by reason.",
 		}, []string{"reason"}),
+		stores: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_gateway_artifact_store_operations_total",
+			Help: "What artifact stores were asked for by operation (put, get, sweep) and outcome: ok, or error for a store that failed.",
+		}, []string{"operation", "outcome"}),
+		swept: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_gateway_artifact_store_swept_objects_total",
+			Help: "Expired objects that this replica deleted from artifact stores.",
+		}),
 	}
 	known := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "berth_gateway_sandboxes",
 		Help: "Sandboxes that the gateway knows from its watch.",
 	}, func() float64 { return float64(sandboxes()) })
-	m.Registry.MustRegister(m.calls, m.seconds, m.inFlight, m.bytes, m.resolves, m.reviews, m.troubles, m.refusals, known,
+	m.Registry.MustRegister(m.calls, m.seconds, m.inFlight, m.bytes, m.resolves, m.reviews, m.troubles, m.refusals, m.stores, m.swept, known,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -101,3 +111,15 @@ func (m *Metrics) Trouble(kind string) { m.troubles.WithLabelValues(kind).Inc() 
 
 // Refusal counts an HTTP request that was refused.
 func (m *Metrics) Refusal(reason string) { m.refusals.WithLabelValues(reason).Inc() }
+
+// StoreOperation counts what an artifact store did, or failed to do.
+func (m *Metrics) StoreOperation(operation string, err error) {
+	outcome := "ok"
+	if err != nil {
+		outcome = "error"
+	}
+	m.stores.WithLabelValues(operation, outcome).Inc()
+}
+
+// Swept counts objects deleted from an artifact store.
+func (m *Metrics) Swept(objects int) { m.swept.Add(float64(objects)) }

@@ -37,6 +37,8 @@ type Record struct {
 	// Termination is how the previous pod or container ended, or nil.
 	Termination *berthv1alpha1.Termination
 	Limits      client.Limits
+	// ArtifactStore is where exports go; empty is the pod.
+	ArtifactStore string
 	// BackgroundIsActivity: a background process keeps the session from being idle.
 	BackgroundIsActivity bool
 	// FileRoots are what file tools reach besides the workspace.
@@ -62,6 +64,7 @@ func NewRecord(s *berthv1alpha1.Sandbox) *Record {
 		KeyID:            s.Status.KeyID,
 		Termination:      s.Status.LastTermination,
 		Limits:           limits(s.Status.Limits),
+		ArtifactStore:    string(s.Status.ArtifactStore),
 		FileRoots:        roots(s.Status.FileRoots),
 		Env:              environment(s.Spec.Env),
 	}
