@@ -58,6 +58,15 @@ func TestWhatIsPutIsRead(t *testing.T) {
 			t.Errorf("%+v: %+v", part, r)
 		}
 	}
+	b.beyond(h, size)
+	b.silent()
+}
+
+// beyond holds that nothing begins at or after the end, and that its owner alone
+// learns so.
+func (b *bench) beyond(h artifact.Handle, size int64) {
+	t := b.t
+	t.Helper()
 	for _, part := range []artifact.Part{{Offset: size}, {Offset: size, Length: 1}, {Offset: size * 2}} {
 		if _, _, err := b.read(alice, h, part); !errors.Is(err, artifact.ErrRange) {
 			t.Errorf("%+v: %v, want ErrRange", part, err)
@@ -66,7 +75,6 @@ func TestWhatIsPutIsRead(t *testing.T) {
 			t.Errorf("%+v by another: %v, want not found", part, err)
 		}
 	}
-	b.silent()
 }
 
 func TestAnEmptyFile(t *testing.T) {

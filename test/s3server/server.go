@@ -34,7 +34,8 @@ type Server struct {
 	dir    string
 	output *os.File
 	cmd    *exec.Cmd
-	exited chan error
+	exited chan struct{} // closed when it has ended, with the error end
+	end    error
 }
 
 // Start starts a server without buckets whose files are all in dir, which exists.
@@ -77,8 +78,11 @@ func (s *Server) Restart(ctx context.Context) error {
 	if err := s.cmd.Start(); err != nil {
 		return errors.Join(fmt.Errorf("start the S3 server: %w", err), s.output.Close())
 	}
-	s.exited = make(chan error, 1)
-	go func() { s.exited <- s.cmd.Wait() }()
+	s.exited = make(chan struct{})
+	go func() {
+		s.end = s.cmd.Wait()
+		close(s.exited)
+	}()
 	return s.await(ctx)
 }
 
@@ -94,9 +98,8 @@ func (s *Server) await(ctx context.Context) error {
 		}
 		select {
 		case <-tick.C:
-		case err := <-s.exited:
-			s.exited <- err
-			return errors.Join(fmt.Errorf("the S3 server ended; its log is %s/log", s.dir), err)
+		case <-s.exited:
+			return errors.Join(fmt.Errorf("the S3 server ended; its log is %s/log", s.dir), s.end)
 		case <-ctx.Done():
 			s.Stop()
 			return fmt.Errorf("the S3 server doesn't listen on %s; its log is %s/log", s.Address, s.dir)
@@ -108,7 +111,6 @@ func (s *Server) await(ctx context.Context) error {
 func (s *Server) Stop() {
 	_ = s.cmd.Process.Kill() // it may have ended
 	<-s.exited
-	s.exited <- nil // for another Stop
 	_ = s.output.Close()
 }
 
