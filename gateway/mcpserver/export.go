@@ -38,7 +38,7 @@ func exportTool() *mcp.Tool {
 	return &mcp.Tool{
 		Name:        exportName,
 		Title:       "Export a file",
-		Description: "Take a file of the session's workspace as it is now, or a directory as an archive, and get a resource URI under which its bytes can be read for 5 minutes, whatever happens to the file since.",
+		Description: "Take a file of the session's workspace as it is now, or a directory as an archive, and get a resource URI under which its bytes can be read, whatever happens to the file since, for as long as the result's text says: 5 minutes, unless exports are kept in an artifact store.",
 		Annotations: &mcp.ToolAnnotations{Title: "Export a file", ReadOnlyHint: true, DestructiveHint: ptr(false), OpenWorldHint: ptr(false)},
 		InputSchema: &jsonschema.Schema{
 			Type: "object",

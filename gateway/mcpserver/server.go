@@ -66,7 +66,7 @@ const instructions = `Each session is a sandbox of its own with a persistent she
 	`bash runs a command in it: variables, working directory and files stay for the next call. ` +
 	`With background it starts a process that runs on: process_output reads what it writes, process_input writes to it, process_signal ends it, process_list shows all. ` +
 	`read_file, write_file, edit_file and list_files reach its files without a command. ` +
-	`export_artifact hands a file of ` + workspace + `, or a directory as an archive, over as a resource that can be read for 5 minutes; read_artifact reads it for who can't read resources.`
+	`export_artifact hands a file of ` + workspace + `, or a directory as an archive, over as a resource that can be read for as long as the result says; read_artifact reads it for who can't read resources.`
 
 // Handler returns the server of both protocol eras, for one URL.
 func (s *Server) Handler() http.Handler {
