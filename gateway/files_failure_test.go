@@ -1,13 +1,16 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
@@ -170,6 +173,7 @@ func TestLostFileCalls(t *testing.T) {
 func TestLyingAnswersAboutFiles(t *testing.T) {
 	t.Parallel()
 	const facts = `{"size":3,"mode":"0644","modified":"2026-01-01T00:00:00Z","mime_type":"text/plain","encoding":"utf-8"`
+	const entry = `{"path":"x","type":"file","mode":"0644","modified":"2026-01-01T00:00:00Z"}`
 	for name, tc := range map[string]struct{ tool, facts, answer string }{
 		"a file without facts":     {"read_file", ``, "abc"},
 		"lines without facts":      {"read_file", facts + `}`, "abc"},
@@ -177,6 +181,7 @@ func TestLyingAnswersAboutFiles(t *testing.T) {
 		"more lines than asked":    {"read_file", facts + `,"lines":{"first":1,"count":2001,"offset":0}}`, "abc"},
 		"lines that go back":       {"read_file", facts + `,"lines":{"first":1,"count":1,"offset":0,"next":1,"next_offset":1}}`, "abc"},
 		"a type of many lines":     {"read_file", strings.Replace(facts, "text/plain", `a\nb`, 1) + `,"lines":{"first":1,"count":1,"offset":0}}`, "abc"},
+		"a type with a line's end": {"read_file", strings.Replace(facts, "text/plain", `text/plain;\r\n charset=x`, 1) + `,"lines":{"first":1,"count":1,"offset":0}}`, "abc"},
 		"endless lines":            {"read_file", facts + `,"lines":{"first":1,"count":1,"offset":0}}`, strings.Repeat("x", 2<<20)},
 		"an edit that wasn't":      {"edit_file", ``, `{"path":"f","size":1,"edits":[]}`},
 		"an edit of nothing":       {"edit_file", ``, `{"path":"f","size":1,"edits":[{"replaced":0,"line":1}]}`},
@@ -184,6 +189,7 @@ func TestLyingAnswersAboutFiles(t *testing.T) {
 		"a mode that is none":      {"write_file", ``, `{"path":"f","size":1,"mode":"rwx"}`},
 		"an unknown type of entry": {"list_files", ``, `{"path":".","entries":[{"path":"x","type":"door","mode":"0644","modified":"2026-01-01T00:00:00Z"}]}`},
 		"an entry without a path":  {"list_files", ``, `{"path":".","entries":[{"path":"","type":"file","mode":"0644","modified":"2026-01-01T00:00:00Z"}]}`},
+		"more entries than asked":  {"list_files", ``, `{"path":".","entries":[` + strings.Repeat(entry+",", 500) + entry + `]}`},
 		"an endless list":          {"list_files", ``, `{"path":"` + strings.Repeat("x", 2<<20)},
 		"no JSON":                  {"list_files", ``, `<html>`},
 	} {
@@ -237,6 +243,29 @@ func TestLargestFileResultsFit(t *testing.T) {
 	if n := len(out["entries"].([]any)); n != 125 || out["truncated"] != true || out["next"] != "125" {
 		t.Errorf("%d entries, truncated %v, next %v; want half of them, and where to go on", n, out["truncated"], out["next"])
 	}
+}
+
+// Lists that must be asked for anew, since they don't fit the wire, don't wait for
+// the room that others of them hold meanwhile.
+func TestManyLargeListsAtATime(t *testing.T) {
+	t.Parallel()
+	l := newLive(t)
+	for i := range 250 {
+		l.agent.put(fmt.Sprintf("%03d", i)+strings.Repeat("<", 4000), "")
+	}
+	c := l.client(eras[1])
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 12 { // eight take all the room there is
+		all.Go(func() {
+			result, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "list_files", Arguments: object{}})
+			if err != nil || result.IsError {
+				t.Errorf("list: %v, %v", result, err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // The caller's role and the session's owner decide, as for bash.

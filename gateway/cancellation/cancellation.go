@@ -144,6 +144,15 @@ func AtEnd(ctx context.Context, f func()) {
 	f()
 }
 
+// Attempt returns ctx with an end of its own for what AtEnd is to do: drop, or the
+// end of the call's request if that comes first. It is for what a call gives up, to
+// do it anew.
+func Attempt(ctx context.Context) (attempt context.Context, drop func()) {
+	scope, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	AtEnd(ctx, cancel)
+	return WithScope(ctx, scope), cancel
+}
+
 // Follow returns a context that ends when ctx does or the scope that WithScope
 // stored in it. The caller calls stop when done.
 func Follow(ctx context.Context) (_ context.Context, stop func()) {

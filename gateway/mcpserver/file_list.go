@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/berth-dev/berth/gateway/audit"
+	"github.com/berth-dev/berth/gateway/cancellation"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
@@ -120,7 +121,10 @@ func (s *Server) listFiles(ctx context.Context, req *mcp.CallToolRequest, in lis
 func (s *Server) listFitting(ctx context.Context, target session.Request, listing client.Listing) (json.RawMessage, error) {
 	lost := ""
 	for {
-		list, notice, err := s.Calls.ListFiles(ctx, target, listing)
+		// The room of a list that is too long is given back before the next is
+		// waited for: several calls would wait for each other's.
+		attempt, drop := cancellation.Attempt(ctx)
+		list, notice, err := s.Calls.ListFiles(attempt, target, listing)
 		if err != nil {
 			return nil, err
 		}
@@ -131,6 +135,7 @@ func (s *Server) listFitting(ctx context.Context, target session.Request, listin
 		if !errors.Is(err, errUnusable) || len(list.Entries) < 2 {
 			return out, err
 		}
+		drop()
 		listing.Limit = len(list.Entries) / 2
 	}
 }

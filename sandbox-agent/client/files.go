@@ -199,7 +199,7 @@ func (c *Client) ListFiles(ctx context.Context, pod Pod, listing Listing) (*File
 	if err := c.ask(ctx, pod, http.MethodGet, wire.ListPath+"?"+query.Encode(), nil, wire.MaxList+maxSmallAnswer, &list); err != nil {
 		return nil, err
 	}
-	return &list, checkList(&list)
+	return &list, checkList(&list, listing.Limit)
 }
 
 // ask sends a request whose JSON answer may take StallTimeout.

@@ -37,6 +37,8 @@ func TestReadBytesRefusesLies(t *testing.T) {
 		"malformed facts":       {part(200, "{", "", "0123456789"), Span{}},
 		"a negative size":       {part(200, strings.Replace(good, "10", "-1", 1), "", "0123456789"), Span{}},
 		"a bad mode":            {part(200, strings.Replace(good, "0644", "rw-r", 1), "", "0123456789"), Span{}},
+		"a type of two lines":   {part(200, strings.Replace(good, "text/plain", `text/plain;\n charset=utf-8`, 1), "", "0123456789"), Span{}},
+		"a type beyond ASCII":   {part(200, strings.Replace(good, "text/plain", `text/plain; charset=\"\u00fc\"`, 1), "", "0123456789"), Span{}},
 		"a bad type":            {part(200, strings.Replace(good, "text/plain", "a b", 1), "", "0123456789"), Span{}},
 		"a bad encoding":        {part(200, strings.Replace(good, "utf-8", "ebcdic", 1), "", "0123456789"), Span{}},
 		"less than the whole":   {part(200, good, "", "012345678"), Span{}},

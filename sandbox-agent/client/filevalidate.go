@@ -93,8 +93,13 @@ func checkEdited(e *EditedFile, edits int) error {
 	return checkFilePath(e.Path)
 }
 
-func checkList(l *FileList) error {
-	if len(l.Entries) > wire.MaxListEntries || len(l.Next) > 2*wire.MaxPath {
+// checkList refuses more than was asked for, too: who asks for less because it was
+// too much would never be done.
+func checkList(l *FileList, asked int) error {
+	if asked <= 0 {
+		asked = wire.DefaultListEntries
+	}
+	if len(l.Entries) > min(asked, wire.MaxListEntries) || len(l.Next) > 2*wire.MaxPath {
 		return badAnswer("a list is too long")
 	}
 	if err := checkFilePath(l.Path); err != nil {

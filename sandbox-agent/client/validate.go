@@ -71,6 +71,11 @@ func checkMIMEType(s string) error {
 	if len(s) > 255 {
 		return badAnswer("MIME type is too long")
 	}
+	// It becomes a header, of this gateway or of a store: the parser lets line ends
+	// and other bytes pass.
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return badAnswer("MIME type is not printable ASCII")
+	}
 	if _, _, err := mime.ParseMediaType(s); err != nil {
 		return badAnswer("MIME type is malformed")
 	}
