@@ -44,9 +44,10 @@ const writeTimeout = 5 * time.Minute
 
 // Artifacts on their way over HTTP: how many at a time, how long a client may
 // take to read one piece, and all of it. Their number bounds what clients hold
-// that hardly read.
+// that hardly read; one caller may have three quarters of it.
 const (
 	maxStreams    = 64
+	streamsEach   = maxStreams * 3 / 4
 	streamStall   = 30 * time.Second
 	longestStream = time.Hour
 )
@@ -136,7 +137,7 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 				Loopback: options.loopback(),
 			},
 			KeepAlive: front.KeepAlive{Flush: options.FlushAfter, Interval: options.KeepAlive, WriteTimeout: writeTimeout},
-			Streams:   front.Streams{Max: maxStreams, Stall: streamStall, Longest: longestStream},
+			Streams:   front.Streams{Max: maxStreams, Each: streamsEach, Stall: streamStall, Longest: longestStream},
 			Draining:  g.draining,
 			Ending:    g.ending,
 		},

@@ -6,9 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/gateway/artifact"
@@ -30,6 +27,8 @@ type Streams struct {
 	// Max is how many there are at a time. Each holds a small buffer and two
 	// connections.
 	Max int
+	// Each is how many of them one caller may have, so that others find a place.
+	Each int
 	// Stall is how long a caller may take to read one piece, of 256 KiB at most.
 	Stall time.Duration
 	// Longest is how long one may take as a whole.
@@ -63,16 +62,15 @@ func (f *Front) artifact(w http.ResponseWriter, r *http.Request, token string) {
 		return
 	}
 	bodyRead(w)
-	select {
-	case f.streams <- struct{}{}:
-		defer func() { <-f.streams }()
-	default:
+	leave, ok := f.streams.enter(r.Context())
+	if !ok {
 		call.Code = audit.CodeFailed
 		f.Metrics.Refusal("busy")
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, "busy", "too many artifacts are being read at a time: try again")
 		return
 	}
+	defer leave()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(f.Options.Ending, func() { cancel(cancellation.ErrShutdown) })()
@@ -108,6 +106,7 @@ func (f *Front) sendArtifact(ctx context.Context, out *stream, r *http.Request, 
 		return
 	}
 	describe(out.Header(), source.reading)
+	fitRange(r, source.reading.Size)
 	defer out.end(ctx)()
 	http.ServeContent(out, r, "", time.Time{}, source)
 	switch {
@@ -124,45 +123,6 @@ func (f *Front) sendArtifact(ctx context.Context, out *stream, r *http.Request, 
 	default:
 		call.Code = audit.CodeOK
 	}
-}
-
-// oneRange is a Range header that asks for one part from an offset on.
-var oneRange = regexp.MustCompile(`^bytes=([0-9]{1,18})-([0-9]{1,18})?$`)
-
-// firstPart is what to open at first: just what will be sent, where the request
-// alone says it; else one byte, which comes with all that is to be known. It takes
-// away a Range that is not served: one of HEAD has no meaning (RFC 9110 §14.2),
-// and one of several parts would be that many requests to an agent.
-func firstPart(r *http.Request) artifact.Part {
-	facts := artifact.Part{Length: 1}
-	ranges := r.Header.Values("Range")
-	if r.Method == http.MethodHead || len(ranges) > 1 || len(ranges) == 1 && strings.Contains(ranges[0], ",") {
-		r.Header.Del("Range")
-		ranges = nil
-	}
-	conditional := false
-	for _, name := range []string{"If-Match", "If-None-Match", "If-Range"} {
-		conditional = conditional || len(r.Header.Values(name)) > 0
-	}
-	switch {
-	case r.Method == http.MethodHead || conditional:
-		return facts
-	case len(ranges) == 0:
-		return artifact.Part{}
-	}
-	m := oneRange.FindStringSubmatch(ranges[0])
-	if m == nil {
-		return facts
-	}
-	first, _ := strconv.ParseInt(m[1], 10, 64) // 18 digits
-	if m[2] == "" {
-		return artifact.Part{Offset: first}
-	}
-	last, _ := strconv.ParseInt(m[2], 10, 64)
-	if last < first {
-		return facts
-	}
-	return artifact.Part{Offset: first, Length: last - first + 1}
 }
 
 // describe sets the headers of an artifact. It was made by whoever works in the

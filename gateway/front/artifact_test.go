@@ -62,7 +62,7 @@ func serve(t *testing.T, artifacts Artifacts, change func(*Options)) (url string
 	log = &audited{lines: make(chan string, 64)}
 	o := Options{
 		MaxBody: 1 << 10, BodyTimeout: time.Minute, Draining: t.Context(), Ending: context.WithoutCancel(t.Context()),
-		Streams: Streams{Max: 2, Stall: time.Minute, Longest: time.Minute},
+		Streams: Streams{Max: 2, Each: 2, Stall: time.Minute, Longest: time.Minute},
 	}
 	if change != nil {
 		change(&o)
@@ -151,7 +151,10 @@ func TestArtifactRanges(t *testing.T) {
 		"at the end":               {"GET", map[string]string{"Range": "bytes=10-"}, 416, "", "bytes */10", parts{{Offset: 10}, facts}},
 		"backwards":                {"GET", map[string]string{"Range": "bytes=4-2"}, 416, "", "", parts{facts}},
 		"of 19 digits":             {"GET", map[string]string{"Range": "bytes=1000000000000000000-"}, 416, "", "bytes */10", parts{facts}},
-		"other unit":               {"GET", map[string]string{"Range": "lines=1-2"}, 416, "", "", parts{facts}},
+		"the last 0":               {"GET", map[string]string{"Range": "bytes=-0"}, 416, "", "bytes */10", parts{facts}},
+		"other unit is ignored":    {"GET", map[string]string{"Range": "lines=1-2"}, 200, data, "", parts{{}}},
+		"unit in capitals":         {"GET", map[string]string{"Range": "BYTES=2-4"}, 206, "234", "bytes 2-4/10", parts{{Offset: 2, Length: 3}}},
+		"no unit is ignored":       {"GET", map[string]string{"Range": "1-2"}, 200, data, "", parts{{}}},
 		"several are not served":   {"GET", map[string]string{"Range": "bytes=0-1,4-5"}, 200, data, "", parts{{}}},
 		"If-Range matches":         {"GET", map[string]string{"Range": "bytes=2-4", "If-Range": `"e"`}, 206, "234", "bytes 2-4/10", parts{facts, {Offset: 2}}},
 		"If-Range of another":      {"GET", map[string]string{"Range": "bytes=2-4", "If-Range": `"x"`}, 200, data, "", parts{facts, {Offset: 1}}},
@@ -216,7 +219,7 @@ func TestArtifactHeaders(t *testing.T) {
 func TestEmptyArtifact(t *testing.T) {
 	t.Parallel()
 	url, log := serve(t, &file{etag: `"e"`}, nil)
-	for _, header := range []map[string]string{nil, {"Range": "bytes=0-"}, {"If-None-Match": `"x"`}} {
+	for _, header := range []map[string]string{nil, {"Range": "bytes=0-"}, {"Range": "bytes=-5"}, {"Range": "bytes=-0"}, {"If-None-Match": `"x"`}} {
 		resp, body, err := do(t, request(t, "GET", url, header))
 		if err != nil || resp.StatusCode != 200 || body != "" || resp.ContentLength != 0 {
 			t.Errorf("%v: %d %q of %d, %v", header, resp.StatusCode, body, resp.ContentLength, err)

@@ -62,14 +62,14 @@ type Front struct {
 	Options       Options
 
 	bodies  *room.Room
-	streams chan struct{}
+	streams *places
 }
 
 // Handler returns the routes: mcp at /mcp, DELETE /sessions/{id},
 // POST /sessions/{id}/files and GET /artifacts/{token}.
 func (f *Front) Handler(mcp http.Handler) http.Handler {
 	f.bodies = room.New(bodyRoom)
-	f.streams = make(chan struct{}, f.Options.Streams.Max)
+	f.streams = newPlaces(f.Options.Streams.Max, f.Options.Streams.Each)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", f.Options.KeepAlive.wrap(f.cancel(mcp)))
 	mux.HandleFunc("DELETE /sessions/{id...}", f.deleteSession)
