@@ -66,6 +66,9 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return fmt.Errorf("expiry: %q is no duration: write one such as 24h", s)
 	}
+	if parsed == 0 { // which would be the default
+		return fmt.Errorf("expiry: %s: want from 1s to %s", s, MaxExpiry)
+	}
 	*d = Duration(parsed)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"mime"
 	"net/url"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/berth-dev/berth/gateway/authn"
@@ -65,13 +66,20 @@ func readMetadata(m map[string]string) (owner, name, mimeType, digest string, er
 	if err != nil || name == "" || len(name) > maxName || !utf8.ValidString(name) {
 		return "", "", "", "", errForeign
 	}
-	if _, _, err := mime.ParseMediaType(mimeType); err != nil {
+	if !validType(mimeType) {
 		return "", "", "", "", errForeign
 	}
 	if !validDigest(digest) || owner != nobody && !validDigest(owner) {
 		return "", "", "", "", errForeign
 	}
 	return owner, name, mimeType, digest, nil
+}
+
+// validType tells whether s is a MIME type that can be a header: the parser lets
+// line ends and other bytes pass.
+func validType(s string) bool {
+	_, _, err := mime.ParseMediaType(s)
+	return err == nil && len(s) <= maxName && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 // validDigest tells whether s is a SHA-256 in lower-case hex.

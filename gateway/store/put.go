@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"time"
 	"unicode/utf8"
 
@@ -79,8 +78,7 @@ func (s *Store) check(f *File) error {
 	if f.Size > most {
 		return fmt.Errorf("the file has %d bytes, and the artifact store %q takes at most %d", f.Size, s.name, most)
 	}
-	_, _, err := mime.ParseMediaType(f.MIMEType)
-	if err != nil || f.Name == "" || len(f.Name) > maxName || !utf8.ValidString(f.Name) || !validDigest(f.SHA256) || f.Size < 0 {
+	if !validType(f.MIMEType) || f.Name == "" || len(f.Name) > maxName || !utf8.ValidString(f.Name) || !validDigest(f.SHA256) || f.Size < 0 {
 		return errDiffers // its agent says nothing of it that can be kept
 	}
 	return nil

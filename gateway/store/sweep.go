@@ -19,6 +19,11 @@ const (
 	// sweepTimeout and sweepMost bound one sweep; the next goes on from there.
 	sweepTimeout = 5 * time.Minute
 	sweepMost    = 10_000
+	// sweepFailures is how many deletes may fail until a sweep gives up.
+	sweepFailures = 100
+	// skew is how far replicas' clocks may be apart: an object that one takes for
+	// expired may be another's to read.
+	skew = time.Minute
 	// sweepParallel is how many objects are deleted at a time.
 	sweepParallel = 8
 	// abandoned is the age at which an upload that was never finished is nobody's.
@@ -72,12 +77,15 @@ func (s *Store) sweepOnce(ctx context.Context) {
 // touches nothing that the gateway didn't write. Keys begin with the time of
 // expiry and lists are in order, so the first object that hasn't expired ends it.
 func (s *Store) sweep(ctx context.Context) (swept int, err error) {
-	now := s.now()
-	var deleted atomic.Int64
-	deletes, deleting := errgroup.WithContext(ctx)
+	now := s.options.Now().Add(-skew).Unix()
+	var deleted, failed atomic.Int64
+	listing, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the list
+	// An object that can't be deleted, such as a locked one, keeps no other from it.
+	var deletes errgroup.Group
 	deletes.SetLimit(sweepParallel)
 	asked := 0
-	for object := range s.core.ListObjectsIter(deleting, s.bucket, minio.ListObjectsOptions{Prefix: s.root, Recursive: true}) {
+	for object := range s.core.ListObjectsIter(listing, s.bucket, minio.ListObjectsOptions{Prefix: s.root, Recursive: true}) {
 		if object.Err != nil {
 			err = object.Err
 			break
@@ -86,21 +94,23 @@ func (s *Store) sweep(ctx context.Context) (swept int, err error) {
 		if !ours {
 			continue
 		}
-		if now < handle.Expiry || asked == s.limits.sweep {
+		if now < handle.Expiry || asked == s.limits.sweep || failed.Load() >= sweepFailures || ctx.Err() != nil {
 			break
 		}
 		asked++
 		deletes.Go(func() error {
-			err := s.core.RemoveObject(deleting, s.bucket, object.Key, minio.RemoveObjectOptions{})
-			if err == nil {
-				deleted.Add(1)
+			err := s.core.RemoveObject(ctx, s.bucket, object.Key, minio.RemoveObjectOptions{})
+			if err != nil {
+				failed.Add(1)
+				return err
 			}
-			return err
+			deleted.Add(1)
+			return nil
 		})
 	}
 	err = errors.Join(deletes.Wait(), err, context.Cause(ctx))
-	if err == nil {
-		err = s.abort(ctx)
+	if ctx.Err() == nil {
+		err = errors.Join(err, s.abort(ctx))
 	}
 	return int(deleted.Load()), err
 }

@@ -2,7 +2,11 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"path"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,8 +24,8 @@ func (b *bench) place(key string) {
 	}
 }
 
-// A sweep deletes what has expired, at its second and not before, and nothing
-// that the gateway didn't write.
+// A sweep deletes what has expired by all replicas' clocks, at that second and not
+// before, and nothing that the gateway didn't write.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Expiry = Duration(time.Minute) })
@@ -44,14 +48,15 @@ func TestSweep(t *testing.T) {
 			t.Errorf("swept %d, %v; want %d", n, err, want)
 		}
 	}
-	b.clock.Advance(29 * time.Second)
+	b.clock.Advance(29*time.Second + skew - 30*time.Second)
+	if _, data, err := b.read(alice, second, artifact.Part{}); err != nil || string(data) != "second" {
+		t.Errorf("the one that hasn't expired: %q, %v", data, err)
+	}
+	b.clock.Advance(30 * time.Second)
 	sweep(0)
 	b.clock.Advance(time.Second)
 	sweep(1)
 	sweep(0) // another replica finds nothing to do
-	if _, data, err := b.read(alice, second, artifact.Part{}); err != nil || string(data) != "second" {
-		t.Errorf("the one that hasn't expired: %q, %v", data, err)
-	}
 	left := strings.Join(b.keys(), "\n")
 	for _, key := range append(foreign, b.objectKey(second)) {
 		if !strings.Contains(left, key) {
@@ -70,7 +75,7 @@ func TestASweepIsBounded(t *testing.T) {
 	for range 5 {
 		b.keep(fileOf([]byte("data")))
 	}
-	b.clock.Advance(DefaultExpiry)
+	b.clock.Advance(DefaultExpiry + skew)
 	b.limits.sweep = 3
 	for _, want := range []int{3, 2, 0} {
 		if n, err := b.sweep(t.Context()); n != want || err != nil {
@@ -106,7 +111,7 @@ func TestASweepStops(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.keep(fileOf([]byte("data")))
-	b.clock.Advance(DefaultExpiry)
+	b.clock.Advance(DefaultExpiry + skew)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	b.sweepOnce(ctx)
@@ -151,6 +156,51 @@ func TestKeys(t *testing.T) {
 	for _, key := range []string{"", "p/", "p/artifacts/", s.objectKey(h1) + "/", "/" + s.objectKey(h1), s.objectKey(h1)[1:], s.objectKey(h1) + "0"} {
 		if h, ok := s.parseKey(key); ok {
 			t.Errorf("%q is %+v", key, h)
+		}
+	}
+}
+
+// What can't be deleted, such as a locked object, is told of and keeps no other
+// from being deleted, nor uploads from being given up; a store that lets nothing be
+// deleted isn't asked for ever.
+func TestASweepGoesOnAfterWhatIsLocked(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		objects     int
+		locked      func(id int) bool
+		swept, asks int
+	}{
+		{50, func(id int) bool { return id < 20 }, 30, 50},
+		{300, func(int) bool { return true }, 0, sweepFailures},
+	} {
+		var deletes, uploads atomic.Int64
+		b := newFaulty(t, func(w http.ResponseWriter, r *http.Request) {
+			var id int
+			switch {
+			case r.Method == http.MethodDelete:
+				deletes.Add(1)
+				if _, err := fmt.Sscanf(path.Base(r.URL.Path), "%x", &id); err != nil || tc.locked(id) {
+					refuse(w, http.StatusForbidden, "AccessDenied")
+					return
+				}
+				w.WriteHeader(http.StatusNoContent)
+			case r.URL.Query().Has("uploads"):
+				uploads.Add(1)
+				fmt.Fprint(w, "<ListMultipartUploadsResult/>")
+			default:
+				fmt.Fprint(w, "<ListBucketResult>")
+				for id := range tc.objects {
+					fmt.Fprintf(w, "<Contents><Key>artifacts/1000000000/sandboxes/demo/%032x</Key></Contents>", id)
+				}
+				fmt.Fprint(w, "</ListBucketResult>")
+			}
+		})
+		swept, err := b.sweep(t.Context())
+		if code, _ := code(err); swept != tc.swept || code != "AccessDenied" || uploads.Load() != 1 {
+			t.Errorf("swept %d, %v, and asked %d times for uploads; want %d, AccessDenied, once", swept, err, uploads.Load(), tc.swept)
+		}
+		if n := int(deletes.Load()); n < tc.asks || n > tc.asks+sweepParallel {
+			t.Errorf("%d deletes, want %d", n, tc.asks)
 		}
 	}
 }
