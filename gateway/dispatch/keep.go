@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -38,6 +39,10 @@ func (d *Dispatcher) keep(ctx context.Context, rec *session.Record, request clie
 		return nil, err
 	}
 	defer d.drop(ctx, rec, taken.ID)
+	if most := rec.Limits.ArtifactBytes; most > 0 && taken.Size > most {
+		// A store keeps what its session's limit would have: not this agent's word.
+		return nil, fmt.Errorf("%w: an export of %d bytes, at most %d", client.ErrBadAnswer, taken.Size, most)
+	}
 	handle, err := d.stores.Put(ctx, rec.ArtifactStore, &store.File{
 		Session: rec.Key, Owner: rec.Owner,
 		Name: taken.Name, MIMEType: taken.MIMEType, Size: taken.Size, SHA256: taken.SHA256,

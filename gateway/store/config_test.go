@@ -35,7 +35,7 @@ func TestConfigFaults(t *testing.T) {
 		"":                        "",
 		"expiry: 1s":              "",
 		"expiry: 168h":            "",
-		"expiry: 0s":              `store "archive": expiry: 0s: want from 1s`,
+		"expiry: 0s":              `expiry: 0s: want from 1s`,
 		"expiry: 999ms":           `store "archive": expiry: 999ms: want from 1s`,
 		"expiry: 168h1s":          `store "archive": expiry: 168h0m1s: want from 1s`,
 		"expiry: -1h":             `expiry: -1h0m0s: want from 1s`,

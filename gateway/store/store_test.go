@@ -145,7 +145,7 @@ func TestAnAgentThatLiesKeepsNothing(t *testing.T) {
 	for _, bad := range []func(*File){
 		func(f *File) { f.SHA256 = "" }, func(f *File) { f.SHA256 = strings.ToUpper(f.SHA256) }, func(f *File) { f.Name = "" },
 		func(f *File) { f.Name = "\xff" }, func(f *File) { f.Name = strings.Repeat("a", 256) }, func(f *File) { f.MIMEType = "a b\r\nc: d" },
-		func(f *File) { f.MIMEType = "text/plain;\r\n charset=utf-8" }, func(f *File) { f.MIMEType = `text/plain; charset="\u00fc"` },
+		func(f *File) { f.MIMEType = "text/plain;\r\n charset=utf-8" }, func(f *File) { f.MIMEType = "text/plain; charset=\"\u00fc\"" },
 		func(f *File) { f.Size = -1 },
 	} {
 		f := fileOf([]byte("x"))

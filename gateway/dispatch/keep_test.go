@@ -1,0 +1,62 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/gateway/artifact"
+	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/gateway/store"
+	"github.com/berth-dev/berth/sandbox-agent/client"
+)
+
+// exporter is an agent that exports a file of so many bytes.
+type exporter struct {
+	Agent
+	size  int64
+	drops int
+}
+
+func (e *exporter) Export(context.Context, client.Pod, client.ExportRequest) (*client.Artifact, error) {
+	return &client.Artifact{ID: strings.Repeat("0f", 16), Name: "f", MIMEType: "text/plain", Size: e.size}, nil
+}
+
+func (e *exporter) DropArtifact(context.Context, client.Pod, string) error { e.drops++; return nil }
+
+// shelf is a store that keeps what it is given the size of.
+type shelf struct{ puts []int64 }
+
+func (*shelf) Check(string) error { return nil }
+
+func (s *shelf) Put(_ context.Context, _ string, f *store.File) (artifact.Handle, error) {
+	s.puts = append(s.puts, f.Size)
+	return artifact.Handle{Key: f.Session, ID: strings.Repeat("0a", 16), Store: "archive", Expiry: artifact.MinExpiry}, nil
+}
+
+func (*shelf) Expiry(string) time.Duration { return time.Hour }
+
+// R18: an agent doesn't fill a store with more than its session's limit lets it
+// export; what it took is dropped either way.
+func TestALyingExportDoesNotFillAStore(t *testing.T) {
+	t.Parallel()
+	for size, kept := range map[int64]bool{99: true, 100: true, 101: false, 5 << 40: false} {
+		sessions := newOne()
+		rec := *sessions.rec
+		rec.ArtifactStore, rec.Limits.ArtifactBytes = "archive", 100
+		sessions.set(&rec)
+		agent, stores := &exporter{size: size}, &shelf{}
+		d := New(agent, sessions, sessions, slog.New(slog.DiscardHandler), func(string) {})
+		d.KeepIn(stores)
+		_, _, err := d.Export(t.Context(), session.Request{}, client.ExportRequest{Path: "f"})
+		if kept != (err == nil) || kept != (len(stores.puts) == 1) || !kept && !errors.Is(err, client.ErrBadAnswer) {
+			t.Errorf("%d bytes: %v, kept %v; want kept %v", size, err, stores.puts, kept)
+		}
+		if agent.drops != 1 {
+			t.Errorf("%d bytes: the agent was asked to drop %d times", size, agent.drops)
+		}
+	}
+}
