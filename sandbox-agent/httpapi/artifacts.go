@@ -3,8 +3,6 @@ package httpapi
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"strconv"
@@ -50,32 +48,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, id string) *Refusa
 	if sum, err := hex.DecodeString(reader.SHA256); err == nil && len(sum) > 0 {
 		h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":")
 	}
-	http.ServeContent(pieces{w}, r, "", time.Time{}, content{reader.SectionReader})
+	http.ServeContent(w, r, "", time.Time{}, whole{reader.SectionReader})
 	return nil
-}
-
-// piece is how much of an artifact is read at a time: net/http's own 32 KiB cost a
-// large one half of its rate.
-const piece = 256 << 10
-
-// pieces writes what it reads in pieces.
-type pieces struct{ http.ResponseWriter }
-
-// ReadFrom implements io.ReaderFrom, which io.Copy looks for.
-func (p pieces) ReadFrom(r io.Reader) (int64, error) {
-	return io.CopyBuffer(struct{ io.Writer }{p.ResponseWriter}, r, make([]byte, piece))
-}
-
-// content breaks the connection when an artifact turns out to be no longer what it
-// was: its reader must not take what came for all there is.
-type content struct{ *io.SectionReader }
-
-func (c content) Read(p []byte) (int, error) {
-	n, err := c.SectionReader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		panic(http.ErrAbortHandler)
-	}
-	return n, err
 }
 
 func (s *Server) drop(w http.ResponseWriter, r *http.Request, id string) *Refusal {

@@ -70,14 +70,9 @@ func (s *Server) save(w http.ResponseWriter, r *http.Request) (file wire.File, r
 		return file, 0, refusalOf(err)
 	}
 	file.Name = name
-	limit := s.session.current().UploadBytes
-	switch {
-	case s.commands.isClosed():
-		return file, 0, draining()
-	case !isFile(r.Header.Get("Content-Type")):
-		return file, 0, notFile()
-	case limit > 0 && r.ContentLength > limit:
-		return file, 0, tooLarge(limit)
+	limit, refusal := s.admitFile(r)
+	if refusal != nil {
+		return file, 0, refusal
 	}
 	saved, received, err := s.uploads.Save(name, s.patient(w, r), limit)
 	if err == nil {
@@ -93,8 +88,20 @@ func (s *Server) patient(w http.ResponseWriter, r *http.Request) io.Reader {
 	})
 }
 
-func notFile() *Refusal {
-	return refuse(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMedia, "Content-Type must be "+wire.FileType+", and the body the file's bytes")
+// admitFile refuses what needs no look at a request's body. limit is how many bytes
+// that may have (0: any number).
+func (s *Server) admitFile(r *http.Request) (limit int64, _ *Refusal) {
+	limit = s.session.current().UploadBytes
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case s.commands.isClosed():
+		return 0, draining()
+	case err != nil || kind != wire.FileType:
+		return 0, refuse(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMedia, "Content-Type must be "+wire.FileType+", and the body the file's bytes")
+	case limit > 0 && r.ContentLength > limit:
+		return 0, tooLarge(limit)
+	}
+	return limit, nil
 }
 
 // fileName is the one parameter of the route.
@@ -104,9 +111,4 @@ func fileName(query string) (string, *Refusal) {
 		return "", badRequest("want the query ?" + wire.FileName + "=NAME, and nothing else")
 	}
 	return values.Get(wire.FileName), nil
-}
-
-func isFile(contentType string) bool {
-	kind, _, err := mime.ParseMediaType(contentType)
-	return err == nil && kind == wire.FileType
 }

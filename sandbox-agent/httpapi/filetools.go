@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -63,18 +62,6 @@ func (s *Server) readFile(w http.ResponseWriter, r *http.Request, _ string) *Ref
 	setFacts(w.Header(), f)
 	http.ServeContent(w, r, "", time.Time{}, whole{io.NewSectionReader(f, 0, f.Facts.Size)})
 	return nil
-}
-
-// whole breaks the connection when a file turns out to have shrunk: its reader
-// must not take what came for all there is.
-type whole struct{ *io.SectionReader }
-
-func (w whole) Read(p []byte) (int, error) {
-	n, err := w.SectionReader.Read(p)
-	if at, _ := w.Seek(0, io.SeekCurrent); err != nil && (!errors.Is(err, io.EOF) || at < w.Size()) {
-		panic(http.ErrAbortHandler)
-	}
-	return n, err
 }
 
 func (s *Server) readLines(w http.ResponseWriter, r *http.Request, f *files.File, lines files.Lines) *Refusal {
@@ -148,14 +135,9 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) (written wire.W
 	if refusal != nil {
 		return written, 0, refusal
 	}
-	limit := s.session.current().UploadBytes
-	switch {
-	case s.commands.isClosed():
-		return written, 0, draining()
-	case !isFile(r.Header.Get("Content-Type")):
-		return written, 0, notFile()
-	case limit > 0 && r.ContentLength > limit:
-		return written, 0, tooLarge(limit)
+	limit, refusal := s.admitFile(r)
+	if refusal != nil {
+		return written, 0, refusal
 	}
 	reach, refusal := s.reach()
 	if refusal != nil {
