@@ -87,7 +87,7 @@ func clone(dst, f *os.File) (size int64, ok bool) {
 
 func sum(r io.Reader) (string, error) {
 	hash := sha256.New()
-	if _, err := io.CopyBuffer(writer{hash}, r, make([]byte, copyBuffer)); err != nil {
+	if _, err := io.CopyBuffer(hash, r, make([]byte, copyBuffer)); err != nil {
 		return "", spaceError(err)
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil
@@ -133,9 +133,6 @@ func times(info os.FileInfo) [2]syscall.Timespec {
 	st := info.Sys().(*syscall.Stat_t) // that of package os, on Linux
 	return [2]syscall.Timespec{st.Mtim, st.Ctim}
 }
-
-// writer hides all but Write, so that a buffer of ours is used.
-type writer struct{ io.Writer }
 
 func spaceError(err error) error {
 	switch {

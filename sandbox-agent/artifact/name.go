@@ -21,17 +21,3 @@ func name(path string) string {
 		return r
 	}, base)
 }
-
-// maxName is the longest name of a file, in bytes.
-const maxName = 255
-
-// clipped cuts a name to at most n bytes, between characters.
-func clipped(name string, n int) string {
-	if len(name) <= n {
-		return name
-	}
-	for !utf8.RuneStart(name[n]) {
-		n--
-	}
-	return name[:n]
-}

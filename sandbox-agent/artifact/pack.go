@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/sandbox-agent/archive"
+	"github.com/berth-dev/berth/sandbox-agent/filename"
 	"github.com/berth-dev/berth/sandbox-agent/spool"
 )
 
@@ -99,5 +100,5 @@ func packError(err error) error {
 
 // archiveName is how an archive of what is called base is named.
 func archiveName(base string) string {
-	return clipped(name(base), maxName-len(extension)) + extension
+	return filename.Cut(name(base), filename.Max-len(extension)) + extension
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/berth-dev/berth/sandbox-agent/filename"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 	"github.com/berth-dev/berth/test/clock"
 )
@@ -168,7 +169,7 @@ func FuzzName(f *testing.F) {
 	f.Add("\xff")
 	f.Fuzz(func(t *testing.T, path string) {
 		for _, got := range []string{name(path), archiveName(filepath.Base(path))} {
-			if strings.ContainsAny(got, "\n\r\x00\u202e\u2028") || !utf8.ValidString(got) || len(got) > max(maxName, len(path)) {
+			if strings.ContainsAny(got, "\n\r\x00\u202e\u2028") || !utf8.ValidString(got) || len(got) > max(filename.Max, len(path)) {
 				t.Errorf("%q became %q", path, got)
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/filename"
 )
 
 const (
@@ -29,7 +31,7 @@ func alike(dir int, name string) string {
 	}
 	var near []candidate
 	for _, n := range names {
-		if d := distance(strings.ToLower(n), strings.ToLower(name)); d <= max(1, len(name)/3) && !temporary.MatchString(n) {
+		if d := distance(strings.ToLower(n), strings.ToLower(name)); d <= max(1, len(name)/3) && !filename.IsTemporary(n) {
 			near = append(near, candidate{n, d})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-dev/berth/sandbox-agent/filename"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -134,7 +135,7 @@ func (l *lister) entry(dir int, names []string, flat bool) error {
 		return err
 	}
 	name := names[len(names)-1]
-	if temporary.MatchString(name) {
+	if filename.IsTemporary(name) {
 		return nil
 	}
 	var is unix.Stat_t

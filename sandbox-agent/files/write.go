@@ -1,31 +1,17 @@
 package files
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-dev/berth/sandbox-agent/filename"
 	"github.com/berth-dev/berth/sandbox-agent/upload"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
-
-// temporary is how files are named that are being written, here and by uploads.
-var temporary = regexp.MustCompile(`^\..*\.(write|upload)-[0-9a-f]{16}$`)
-
-// temporaryName is a hidden name for what is to become name.
-func temporaryName(name string) string {
-	const infix = ".write-"
-	var b [8]byte
-	rand.Read(b[:]) // never fails (crypto/rand)
-	room := unix.NAME_MAX - len(".") - len(infix) - hex.EncodedLen(len(b))
-	return "." + name[:min(len(name), room)] + infix + hex.EncodeToString(b[:])
-}
 
 // Write makes body, of at most limit bytes (0: any number), the content of the
 // file that path leads to, or would. received is how much came, also when it
@@ -105,7 +91,7 @@ type draft struct {
 // draft creates one, with the mode and owner of the file that is there. Nobody
 // else can read it before it has those.
 func (p *place) draft() (*draft, error) {
-	d := &draft{place: p, name: temporaryName(p.name)}
+	d := &draft{place: p, name: filename.Temporary(p.name, filename.Write)}
 	mode := uint32(0o666) // less the umask
 	if p.exists {
 		mode = 0o600

@@ -202,12 +202,3 @@ func TestWriteKeepsOwnerAndMode(t *testing.T) {
 		t.Errorf("belongs to %d:%d, %v", is.Uid, is.Gid, err)
 	}
 }
-
-func TestTemporaryName(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"f", strings.Repeat("n", 230), strings.Repeat("n", 231), strings.Repeat("n", 232), strings.Repeat("é", 127)} {
-		if got := temporaryName(name); len(got) > unix.NAME_MAX || !temporary.MatchString(got) || got == temporaryName(name) {
-			t.Errorf("%q becomes %q", name, got)
-		}
-	}
-}

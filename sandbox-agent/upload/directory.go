@@ -1,37 +1,23 @@
 package upload
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"os"
-	"regexp"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/filename"
 )
 
 // Directory is where uploads are, below the workspace.
 const Directory = "uploads"
 
 const (
-	infix = ".upload-" // of temporary names
-	// randomDigits are at the end of a temporary name, which is
-	// "." + name + infix + digits.
-	randomDigits = 16
-	stale        = time.Hour
+	stale = time.Hour
 	// sweepEvery is how often the directory is searched at most: it may be large.
 	sweepEvery = 10 * time.Minute
 )
-
-// ours is how temporary files are named.
-var ours = regexp.MustCompile(`^\..+\.upload-[0-9a-f]{16}$`)
-
-func temporaryName(name string) string {
-	var b [randomDigits / 2]byte
-	rand.Read(b[:]) // never fails (crypto/rand)
-	return "." + cut(name, maxName-1-len(infix)-randomDigits) + infix + hex.EncodeToString(b[:])
-}
 
 // step opens a directory in parent, making it if it is missing. It follows no
 // link.
@@ -78,7 +64,7 @@ func sweep(dir *os.File, before time.Time) {
 		names, err := dir.Readdirnames(some)
 		for _, name := range names {
 			var is unix.Stat_t
-			if ours.MatchString(name) && unix.Fstatat(int(dir.Fd()), name, &is, unix.AT_SYMLINK_NOFOLLOW) == nil &&
+			if filename.IsTemporary(name) && unix.Fstatat(int(dir.Fd()), name, &is, unix.AT_SYMLINK_NOFOLLOW) == nil &&
 				is.Mode&unix.S_IFMT == unix.S_IFREG && time.Unix(is.Mtim.Unix()).Before(before) {
 				_ = remove(dir, name) // the next sweep tries again
 			}

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-)
 
-// maxName is the longest name of a file, in bytes.
-const maxName = 255
+	"github.com/berth-dev/berth/sandbox-agent/filename"
+)
 
 // ErrName is matched by the error for a name that can't be made one of a file.
 var ErrName = errors.New("name: can't be the name of a file")
@@ -26,7 +25,7 @@ func Name(raw string) (string, error) {
 		return "", ErrName
 	}
 	name = strings.Trim(replaceUnsafe(name), ".")
-	name = strings.Trim(cut(name, maxName), ".")
+	name = strings.Trim(filename.Cut(name, filename.Max), ".")
 	if name == "" || name == "_" || isDevice(name) {
 		return "", ErrName
 	}
@@ -53,17 +52,6 @@ func replaceUnsafe(name string) string {
 
 func isUnsafe(r rune) bool {
 	return unicode.IsSpace(r) || unicode.In(r, unicode.Z, unicode.Cc, unicode.Cf) || strings.ContainsRune(`<>:"|?*`, r)
-}
-
-// cut returns at most limit bytes of s, whole characters.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
 }
 
 // isDevice tells whether Windows takes name for a device's: what follows the
@@ -109,8 +97,8 @@ func numbered(name string, n int) string {
 	}
 	number := "_" + strconv.Itoa(n)
 	stem, extension := splitExtension(name)
-	if len(number)+len(extension) >= maxName {
+	if len(number)+len(extension) >= filename.Max {
 		stem, extension = name, "" // an extension as long as a name is none
 	}
-	return cut(stem, maxName-len(number)-len(extension)) + number + extension
+	return filename.Cut(stem, filename.Max-len(number)-len(extension)) + number + extension
 }

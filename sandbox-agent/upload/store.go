@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-dev/berth/sandbox-agent/filename"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -70,7 +71,7 @@ func (s *Store) Save(name string, body io.Reader, limit int64) (f wire.File, rec
 	if s.sweepDue() {
 		sweep(dir, s.now().Add(-stale))
 	}
-	temporary := temporaryName(name)
+	temporary := filename.Temporary(name, filename.Upload)
 	out, err := create(dir, temporary)
 	if err != nil {
 		return wire.File{}, 0, refusal(err)

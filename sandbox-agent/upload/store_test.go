@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/filename"
 )
 
 // fixture is a store of an empty workspace, and where it writes to.
@@ -213,7 +215,7 @@ func TestHalfAFileIsHidden(t *testing.T) {
 	seen := 0
 	body := &looking{strings.NewReader("whole"), func() {
 		names := list(t, dir)
-		if len(names) != 1 || !strings.HasPrefix(names[0], ".a.txt.upload-") || !ours.MatchString(names[0]) {
+		if len(names) != 1 || !strings.HasPrefix(names[0], ".a.txt.upload-") || !filename.IsTemporary(names[0]) {
 			t.Errorf("%q is there during the upload", names)
 		}
 		seen++
@@ -286,6 +288,7 @@ func TestStaleTemporariesAreSwept(t *testing.T) {
 		}
 	}
 	lay(".old.upload-"+digits, time.Hour+time.Second)
+	lay(".old.write-"+digits, time.Hour+time.Second) // of package files
 	lay(".hour.upload-"+digits, time.Hour)
 	lay(".young.upload-"+digits, time.Hour-time.Second)
 	lay("visible.upload-"+digits, 2*time.Hour)
