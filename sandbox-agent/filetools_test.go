@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -250,72 +249,6 @@ func TestWriteLimit(t *testing.T) {
 	}
 }
 
-// halfWritten begins a write by hand, of 100 bytes of which half have come, once
-// the agent writes them, and returns its connection.
-func (a *agent) halfWritten(t *testing.T, dir, name string) *net.TCPConn {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "PUT /v1/file?path=%s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Type: application/octet-stream\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n",
-		url.QueryEscape(filepath.Join(dir, name)), a.token(t, http.MethodPut, "/v1/file"))
-	const goOn = "HTTP/1.1 100 Continue\r\n\r\n"
-	got := make([]byte, len(goOn))
-	if _, err := io.ReadFull(conn, got); err != nil || string(got) != goOn {
-		t.Fatalf("%q, %v, want to be told to go on", got, err)
-	}
-	fmt.Fprint(conn, strings.Repeat("x", 50))
-	if hidden, err := filepath.Glob(filepath.Join(a.workspace, dir, "."+name+".write-*")); err != nil || len(hidden) != 1 {
-		t.Errorf("%q is there during the write", hidden)
-	}
-	return conn.(*net.TCPConn)
-}
-
-// A write whose caller goes leaves nothing, and a line in the log without its path.
-func TestWriteThatBreaksOffLeavesNothing(t *testing.T) {
-	t.Parallel()
-	a := startAgent(t, agentOptions{})
-	a.writeFile(t, "secret", "old")
-	broken(t, a.halfWritten(t, ".", "secret"))
-	broken(t, a.halfWritten(t, "made/here", "secret"))
-	if got := a.output(t, "ls -A && cat secret"); got != "secret\nold" {
-		t.Errorf("left %q", got)
-	}
-	if log := a.log.String(); strings.Count(log, `"msg":"File write failed"`) != 2 || strings.Contains(log, "secret") {
-		t.Errorf("want two lines without the path: %s", log)
-	}
-}
-
-func TestWriteThatOutlastsTheAgentLeavesNothing(t *testing.T) {
-	t.Parallel()
-	a := startAgent(t, agentOptions{})
-	a.halfWritten(t, "made", "f")
-	a.terminate(t)
-	if err := <-a.exited; err != nil {
-		t.Errorf("the agent ended with %v\n%s", err, a.log)
-	}
-	if entries, err := os.ReadDir(a.workspace); err != nil || len(entries) != 0 {
-		t.Errorf("%v is left, %v", entries, err)
-	}
-}
-
-func TestWriteCutByAKillIsNeverVisible(t *testing.T) {
-	t.Parallel()
-	a := startAgent(t, agentOptions{})
-	a.writeFile(t, "f", "old")
-	a.halfWritten(t, ".", "f")
-	if err := a.process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	for range a.exited {
-	}
-	if got, err := os.ReadFile(filepath.Join(a.workspace, "f")); err != nil || string(got) != "old" {
-		t.Errorf("%q, %v", got, err)
-	}
-}
-
 func TestWriteToAFullDisk(t *testing.T) {
 	t.Parallel()
 	a := asUser(t, agentOptions{}, "mount -t tmpfs -o size=1m none "+userWorkspace, "chown 1000:1000 "+userWorkspace)
@@ -454,9 +387,6 @@ func TestFileToolsNeedASession(t *testing.T) {
 // a time keep to the agent's bound.
 func TestFileToolsKeepToTheMemory(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes a while")
-	}
 	a := startAgent(t, agentOptions{shipped: true})
 	const size = 1 << 30
 	f, err := os.Create(filepath.Join(a.workspace, "huge"))

@@ -111,7 +111,7 @@ func (a *agent) uploadMany(t *testing.T, name string, n int) {
 func TestUploadWhereTheKernelRefusesLinksIsHiddenUntilItIsWhole(t *testing.T) {
 	t.Parallel()
 	a := withoutLinks(t)
-	broken(t, a.begun(t, "half.txt", 50))
+	broken(t, a.halfUploaded(t, "half.txt"))
 	if got := a.uploaded(t); len(got) != 0 {
 		t.Errorf("%q is left", got)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -170,76 +169,6 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// begun starts an upload by hand, of 100 bytes of which so many have come, once
-// the agent writes it, and returns its connection.
-func (a *agent) begun(t *testing.T, name string, come int) *net.TCPConn {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "POST /v1/files?name=%s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Type: application/octet-stream\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n",
-		name, a.token(t, http.MethodPost, "/v1/files"))
-	const goOn = "HTTP/1.1 100 Continue\r\n\r\n"
-	got := make([]byte, len(goOn))
-	if _, err := io.ReadFull(conn, got); err != nil || string(got) != goOn {
-		t.Fatalf("%q, %v, want to be told to go on", got, err)
-	}
-	fmt.Fprint(conn, strings.Repeat("x", come))
-	if got := a.uploaded(t); len(got) != 1 || !strings.HasPrefix(got[0], "."+name+".upload-") {
-		t.Errorf("%q is there during the upload", got)
-	}
-	return conn.(*net.TCPConn)
-}
-
-// broken ends what begun began, and waits for the answer.
-func broken(t *testing.T, conn *net.TCPConn) {
-	t.Helper()
-	if err := conn.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
-		t.Errorf("%q, %v, want 400", answer, err)
-	}
-}
-
-func TestUploadThatBreaksOffLeavesNothing(t *testing.T) {
-	t.Parallel()
-	a := startAgent(t, agentOptions{})
-	broken(t, a.begun(t, "half.txt", 50))
-	if got := a.uploaded(t); len(got) != 0 {
-		t.Errorf("%q is left", got)
-	}
-}
-
-func TestUploadThatOutlastsTheAgentLeavesNothing(t *testing.T) {
-	t.Parallel()
-	a := startAgent(t, agentOptions{})
-	a.begun(t, "half.txt", 50)
-	a.terminate(t)
-	if err := <-a.exited; err != nil {
-		t.Errorf("the agent ended with %v\n%s", err, a.log)
-	}
-	if got := a.uploaded(t); len(got) != 0 {
-		t.Errorf("%q is left", got)
-	}
-}
-
-func TestUploadCutByAKillIsNeverVisible(t *testing.T) {
-	t.Parallel()
-	a := startAgent(t, agentOptions{})
-	a.begun(t, "half.txt", 50)
-	if err := a.process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	for range a.exited {
-	}
-	if got := a.uploaded(t); len(got) != 1 || !strings.HasPrefix(got[0], ".half.txt.upload-") {
-		t.Errorf("%q is there, want the hidden file alone", got)
-	}
-}
-
 func TestUploadToAFullDisk(t *testing.T) {
 	t.Parallel()
 	a := asUser(t, agentOptions{}, "mount -t tmpfs -o size=1m none "+userWorkspace, "chown 1000:1000 "+userWorkspace)
@@ -292,7 +221,7 @@ func TestUploadFollowsNoLink(t *testing.T) {
 func TestUploadIsActivityAndRefusedOnceQuiesced(t *testing.T) {
 	t.Parallel()
 	a := startAgent(t, agentOptions{})
-	conn := a.begun(t, "a", 50)
+	conn := a.halfUploaded(t, "a")
 	if got, err := a.client.Quiesce(t.Context(), a.pod, 0); err != nil || got.Quiesced || got.Other != 1 {
 		t.Errorf("quiesce during an upload: %+v, %v", got, err)
 	}
