@@ -79,8 +79,14 @@ verify: ## Generate, format and lint; fail if that changed a file.
 .PHONY: test
 test: verify test-unit test-integration test-e2e ## All of them, in this order.
 
+# For a test of files that share blocks, which needs root as well.
+.PHONY: xfsprogs
+xfsprogs:
+	@if [ "$$(id -u)" = 0 ] && ! command -v mkfs.xfs >/dev/null && command -v apt-get >/dev/null; then \
+		apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends xfsprogs; fi
+
 .PHONY: test-unit
-test-unit: ## Unit tests of every module, with the race detector.
+test-unit: xfsprogs ## Unit tests of every module, with the race detector.
 	go test -race $$(go list ./... | grep -v -e /test/integration -e /test/e2e -e /test/differential)
 	go test -race -count=1 ./test/differential
 	go -C hack/cluster test -race ./...
