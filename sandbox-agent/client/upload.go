@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/berth-dev/berth/sandbox-agent/filename"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -141,7 +142,7 @@ func (t *taken) sum() (n int64, whole bool) {
 // checkFile refuses a file that no upload of so many bytes becomes.
 func checkFile(f *File, size int64) error {
 	switch {
-	case f.Name == "" || len(f.Name) > maxName || f.Name != path.Base(f.Name) || !printable(f.Name):
+	case f.Name == "" || len(f.Name) > filename.Max || f.Name != path.Base(f.Name) || !printable(f.Name):
 		return badAnswer("file name is malformed")
 	case len(f.Path) > wire.MaxPath || !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || path.Base(f.Path) != f.Name || !printable(f.Path):
 		return badAnswer("file path is malformed")

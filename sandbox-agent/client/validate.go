@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/berth-dev/berth/sandbox-agent/filename"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -14,9 +15,6 @@ var (
 	sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	logPath   = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+){0,7}$`)
 )
-
-// maxName is the longest name of a file, in bytes.
-const maxName = 255
 
 // checkResult refuses values that no command can have. Strings are valid
 // UTF-8 already: encoding/json sees to that.
@@ -54,7 +52,7 @@ func checkArtifact(a *Artifact) error {
 	switch {
 	case !wire.ValidArtifactID(a.ID):
 		return badAnswer("artifact id is malformed")
-	case a.Name == "" || len(a.Name) > maxName || strings.ContainsAny(a.Name, "/\x00") || !utf8.ValidString(a.Name):
+	case a.Name == "" || len(a.Name) > filename.Max || strings.ContainsAny(a.Name, "/\x00") || !utf8.ValidString(a.Name):
 		return badAnswer("artifact name is malformed")
 	case a.Size < 0, a.ExpiresIn < 0 || a.ExpiresIn > wire.LogLifetimeSecond: // a log is read as an artifact
 		return badAnswer("artifact size or expiry is impossible")

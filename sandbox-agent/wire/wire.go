@@ -38,10 +38,10 @@ const (
 	QueueLength = 64
 	// MaxArtifacts is how many artifacts an agent holds at a time.
 	MaxArtifacts = 128
-	// CopiedArtifact is the largest artifact that is copied at export and so
-	// carries a SHA-256; a larger one is a pinned descriptor.
+	// CopiedArtifact is the largest file that is copied at export, whatever that
+	// costs, and always carries a SHA-256.
 	CopiedArtifact = 8 << 20
-	// MaxPath bounds the length of an artifact's path, and of a cwd.
+	// MaxPath bounds the length of a file's path, and of a cwd.
 	MaxPath = 4096
 )
 
