@@ -99,7 +99,11 @@ func newReading(id string, span Span, budget int64, resp *http.Response) (*Readi
 	default:
 		r.Size = resp.ContentLength
 	}
-	if r.Offset != span.Offset || span.Length > 0 && r.Length > span.Length {
+	asked := r.Size - span.Offset
+	if span.Length > 0 {
+		asked = min(asked, span.Length)
+	}
+	if r.Offset != span.Offset || r.Length != asked { // less would pass for all there is
 		return nil, badAnswer("not the range that was asked for")
 	}
 	if _, params, err := mime.ParseMediaType(resp.Header.Get("Content-Disposition")); err == nil {
