@@ -228,6 +228,34 @@ func TestALargeStoredExport(t *testing.T) {
 	}
 }
 
+// An empty file is read in each way that there is, as one in its sandbox is.
+func TestAnEmptyStoredExport(t *testing.T) {
+	t.Parallel()
+	s := newStored(t, "archive")
+	s.write("f", nil)
+	on := s.replica()
+	c := on.connect(eras[1], "alice", "s")
+	uri := structured(t, call(t, c, "export_artifact", object{"path": "f"}))["uri"].(string)
+	for _, header := range []string{"", "Range: bytes=0-0", "Range: bytes=5-", "Range: bytes=-5", `If-None-Match: "x"`, `If-Match: *`} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			name, value, _ := strings.Cut(header, ": ")
+			resp, body := on.do(method, "/artifacts/"+strings.TrimPrefix(uri, "artifact://berth/"), "alice", nil, withHeader(name, value))
+			if resp.StatusCode != http.StatusOK || body != "" || resp.ContentLength != 0 {
+				t.Errorf("%s %s: %s, %q of %d bytes", method, header, resp.Status, body, resp.ContentLength)
+			}
+		}
+	}
+	for _, query := range []string{"", "?offset=0", "?offset=0&length=5"} {
+		result, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri + query})
+		if err != nil || len(result.Contents) != 1 || len(result.Contents[0].Blob) != 0 || result.Contents[0].Text != "" {
+			t.Errorf("resources/read %s: %+v, %v", query, result, err)
+		}
+	}
+	if result := call(t, c, "read_artifact", object{"uri": uri}); result.IsError || !strings.HasSuffix(text(t, result), "is empty.") {
+		t.Errorf("read_artifact: %s", text(t, result))
+	}
+}
+
 // Where a template names a store that the gateway hasn't, nothing is exported and
 // the error says so; without a store all is as ever.
 func TestAStoreThatIsNotConfigured(t *testing.T) {

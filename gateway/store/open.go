@@ -42,6 +42,10 @@ func (s *Store) open(ctx context.Context, caller *authn.Caller, h artifact.Handl
 	}
 	ctx, w, cancel := watch(ctx, s.limits.open)
 	body, info, header, err := s.core.GetObject(ctx, s.bucket, s.objectKey(h), getOptions(part))
+	if beyond(err) && part.Offset == 0 {
+		// Of nothing there is no first byte: S3 refuses the part, which is the whole.
+		body, info, header, err = s.core.GetObject(ctx, s.bucket, s.objectKey(h), minio.GetObjectOptions{})
+	}
 	if err != nil {
 		if beyond(err) {
 			err = s.errBeyond(ctx, caller, h)

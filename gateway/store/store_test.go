@@ -85,8 +85,18 @@ func TestAnEmptyFile(t *testing.T) {
 	if err != nil || len(data) != 0 || r.Size != 0 || r.Length != 0 {
 		t.Errorf("%+v, %d bytes, %v", r, len(data), err)
 	}
-	if _, _, err := b.read(alice, h, artifact.Part{Length: 1}); !errors.Is(err, artifact.ErrRange) {
-		t.Errorf("its first byte: %v, want ErrRange", err)
+	r, data, err = b.read(alice, h, artifact.Part{Length: 1})
+	if err != nil || len(data) != 0 || r.Size != 0 || r.Length != 0 {
+		t.Errorf("its first byte: %+v, %d bytes, %v; want none", r, len(data), err)
+	}
+	for caller, part := range map[*authn.Caller]artifact.Part{bob: {Length: 1}, alice: {Offset: 1}} {
+		want := artifact.ErrNotFound
+		if caller == alice {
+			want = artifact.ErrRange
+		}
+		if _, _, err := b.read(caller, h, part); !errors.Is(err, want) {
+			t.Errorf("%s, %+v: %v, want %v", caller.User.Username, part, err, want)
+		}
 	}
 	if r, err := b.stores.Put(t.Context(), "archive", &File{
 		Session: demo, Name: "n", MIMEType: "text/plain", SHA256: digestOf([]byte("x")), Open: fileOf(nil).Open,
