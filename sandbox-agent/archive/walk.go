@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/openat"
 )
 
 // walk is one tree on its way into an archive.
@@ -103,21 +105,20 @@ func (w *walk) entry(dir *os.File, name, path string, depth int) error {
 
 // open writes a directory or a file, if it is still the kind that it was.
 func (w *walk) open(dir *os.File, name, path string, kind uint32, depth int) error {
-	flags := unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	opened := openat.File
 	if kind == unix.S_IFDIR {
 		if depth == w.bounds.depth {
 			return ErrDepth
 		}
-		flags |= unix.O_DIRECTORY
+		opened = openat.Directory
 	}
-	fd, err := unix.Openat(int(dir.Fd()), name, flags, 0)
+	f, err := opened(int(dir.Fd()), name)
 	if err != nil {
 		return w.leaveOut(path, err)
 	}
-	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
 	var st unix.Stat_t
-	switch err := unix.Fstat(fd, &st); {
+	switch err := unix.Fstat(int(f.Fd()), &st); {
 	case err != nil:
 		return w.leaveOut(path, err)
 	case st.Mode&unix.S_IFMT != kind:

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-dev/berth/sandbox-agent/openat"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -59,12 +60,10 @@ func open(root *os.Root, path string) (*os.File, os.FileInfo, error) {
 		return nil, nil, refusal(err)
 	}
 	defer dir.Close()
-	flags := unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
-	fd, err := unix.Openat(int(dir.Fd()), filepath.Base(path), flags, 0)
+	f, err := openat.File(int(dir.Fd()), filepath.Base(path))
 	if err != nil {
 		return nil, nil, refusal(err)
 	}
-	f := os.NewFile(uintptr(fd), filepath.Base(path))
 	info, err := f.Stat()
 	if err != nil {
 		f.Close()

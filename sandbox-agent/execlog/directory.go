@@ -11,6 +11,8 @@ import (
 	"regexp"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/openat"
 )
 
 // Names below the workspace.
@@ -74,21 +76,19 @@ func step(parent *os.File, name string, create bool) (dir *os.File, made bool, e
 			return nil, false, &os.PathError{Op: "make directory", Path: name, Err: err}
 		}
 	}
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
-	fd, err := unix.Openat(int(parent.Fd()), name, flags, 0)
+	dir, err = openat.Directory(int(parent.Fd()), name)
 	if err != nil {
 		return nil, false, &os.PathError{Op: "open directory", Path: name, Err: err}
 	}
-	return os.NewFile(uintptr(fd), name), made, nil
+	return dir, made, nil
 }
 
 // keepOutOfGit spares a workspace that is a repository the sight of the logs.
 func keepOutOfGit(dir *os.File) {
-	fd, err := unix.Openat(int(dir.Fd()), ".gitignore", unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	f, err := openat.Create(int(dir.Fd()), ".gitignore", 0o600)
 	if err != nil {
 		return // a nicety
 	}
-	f := os.NewFile(uintptr(fd), ".gitignore")
 	defer f.Close()
 	_, err = f.WriteString("*\n")
 	_ = err // a nicety
@@ -101,12 +101,11 @@ func (d directory) create(name string) (*os.File, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
-	fd, err := unix.Openat(int(dir.Fd()), name, flags, 0o600)
+	f, err := openat.Create(int(dir.Fd()), name, 0o600)
 	if err != nil {
 		return nil, &os.PathError{Op: "create", Path: path.Join(hidden, logs, name), Err: err}
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	return f, nil
 }
 
 // remove unlinks a log file if it is still the one that was made: a command may

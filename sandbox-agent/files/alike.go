@@ -3,13 +3,11 @@ package files
 import (
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/berth-dev/berth/sandbox-agent/filename"
+	"github.com/berth-dev/berth/sandbox-agent/openat"
 )
 
 const (
@@ -53,7 +51,7 @@ func alike(dir int, name string) string {
 
 // firstNames returns at most so many names of a directory.
 func firstNames(dir int, limit int) ([]string, error) {
-	f, err := openEntries(dir, ".")
+	f, err := openat.Directory(dir, ".")
 	if err != nil {
 		return nil, err
 	}
@@ -63,16 +61,6 @@ func firstNames(dir int, limit int) ([]string, error) {
 		err = nil
 	}
 	return names, err
-}
-
-// openEntries opens a directory for reading its entries. It follows no link.
-func openEntries(dir int, name string) (*os.File, error) {
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
-	fd, err := retry(func() (int, error) { return unix.Openat(dir, name, flags, 0) })
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
 }
 
 // distance is how many bytes must be added, removed or changed to make b of a

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/sandbox-agent/filename"
+	"github.com/berth-dev/berth/sandbox-agent/openat"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -81,7 +82,7 @@ type lister struct {
 // directory lists what is in a directory, which the names lead to from the listed
 // one, from after on.
 func (l *lister) directory(parent int, name string, names []string, after cursor) error {
-	dir, err := openEntries(parent, name)
+	dir, err := openat.Directory(parent, name)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-dev/berth/sandbox-agent/openat"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -47,13 +48,11 @@ func (p *place) open() (*os.File, *unix.Stat_t, error) {
 	if err := p.regular(); err != nil {
 		return nil, nil, err
 	}
-	const flags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
-	fd, err := retry(func() (int, error) { return unix.Openat(p.dir, p.name, flags, 0) })
+	f, err := openat.File(p.dir, p.name)
 	if err != nil {
 		return nil, nil, refusal(err, p.shown())
 	}
-	f := os.NewFile(uintptr(fd), p.name)
-	if err := unix.Fstat(fd, &p.is); err != nil {
+	if err := unix.Fstat(int(f.Fd()), &p.is); err != nil {
 		f.Close()
 		return nil, nil, fmt.Errorf("stat file: %w", err)
 	}

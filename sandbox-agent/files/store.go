@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-dev/berth/sandbox-agent/openat"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -29,7 +30,7 @@ func NewStore(workspace string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	fd, err := openDirectory(unix.AT_FDCWD, absolute, 0)
+	fd, err := openat.Base(unix.AT_FDCWD, absolute)
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/sandbox-agent/openat"
 )
 
 const (
@@ -152,7 +154,7 @@ func (w *walker) open() error {
 	if base == "" {
 		base = "."
 	}
-	dir, err := openDirectory(w.reach.store.fd, base, 0) // a base may be reached by links
+	dir, err := openat.Base(w.reach.store.fd, base) // a base may be reached by links
 	if err != nil {
 		return refusal(err, w.at.base)
 	}
@@ -172,7 +174,7 @@ func (w *walker) open() error {
 
 // enter goes into a directory, which is no link.
 func (w *walker) enter(name string) error {
-	dir, err := openDirectory(w.dir, name, unix.O_NOFOLLOW)
+	dir, err := openat.Path(w.dir, name)
 	if err != nil {
 		return refusal(err, w.at.shown(name))
 	}
@@ -267,7 +269,7 @@ func (w *walker) missing(name string) error {
 		return refusal(err, shown)
 	}
 	if len(w.made.names) == 0 {
-		in, err := openDirectory(w.dir, ".", 0)
+		in, err := openat.Path(w.dir, ".")
 		if err != nil {
 			return errors.Join(refusal(err, shown), unix.Unlinkat(w.dir, name, unix.AT_REMOVEDIR))
 		}
@@ -275,24 +277,6 @@ func (w *walker) missing(name string) error {
 	}
 	w.made.names = append(w.made.names, name)
 	return w.enter(name)
-}
-
-// openDirectory opens one without reading it.
-func openDirectory(dir int, name string, flags int) (int, error) {
-	return retry(func() (int, error) {
-		return unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC|flags, 0)
-	})
-}
-
-// retry repeats a call that a signal interrupted: file systems in user space do
-// that.
-func retry(call func() (int, error)) (int, error) {
-	for {
-		n, err := call()
-		if !errors.Is(err, unix.EINTR) {
-			return n, err
-		}
-	}
 }
 
 func readLink(dir int, name string) (string, error) {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/sandbox-agent/filename"
+	"github.com/berth-dev/berth/sandbox-agent/openat"
 	"github.com/berth-dev/berth/sandbox-agent/upload"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
@@ -96,12 +97,10 @@ func (p *place) draft() (*draft, error) {
 	if p.exists {
 		mode = 0o600
 	}
-	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := retry(func() (int, error) { return unix.Openat(p.dir, d.name, flags, mode) })
-	if err != nil {
+	var err error
+	if d.File, err = openat.Create(p.dir, d.name, mode); err != nil {
 		return nil, refusal(err, p.shown())
 	}
-	d.File = os.NewFile(uintptr(fd), p.name)
 	if err := d.inherit(); err != nil {
 		d.drop()
 		return nil, refusal(err, p.shown())

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/sandbox-agent/filename"
+	"github.com/berth-dev/berth/sandbox-agent/openat"
 )
 
 // Directory is where uploads are, below the workspace.
@@ -26,26 +27,15 @@ func step(parent *os.File, name string) (*os.File, error) {
 	if err := unix.Mkdirat(int(parent.Fd()), name, 0o777); err != nil && !errors.Is(err, unix.EEXIST) {
 		return nil, err
 	}
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
-	fd, err := unix.Openat(int(parent.Fd()), name, flags, 0)
+	dir, err := openat.Directory(int(parent.Fd()), name)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) { // a link is either
 		return nil, ErrDirectory
 	}
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
+	return dir, err
 }
 
-// create makes a file, which must not exist, with the permissions that the umask
-// leaves.
 func create(dir *os.File, name string) (*os.File, error) {
-	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := unix.Openat(int(dir.Fd()), name, flags, 0o666)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
+	return openat.Create(int(dir.Fd()), name, 0o666)
 }
 
 func link(dir *os.File, from, to string) error {
