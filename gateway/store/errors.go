@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 
@@ -49,16 +51,31 @@ func (r response) Error() string {
 	return text
 }
 
-// strip takes out of err what a log may not hold: URLs, which have keys, and
-// messages of stores.
+// strip takes out of err what a log may not hold: URLs, which have keys,
+// addresses, and messages of stores.
 func strip(err error) error {
 	var refused minio.ErrorResponse
 	if errors.As(err, &refused) {
 		return response{refused}
 	}
+	var unknown *net.DNSError
+	if errors.As(err, &unknown) {
+		return errors.New("look up the endpoint's name: " + unknown.Err)
+	}
+	var other x509.HostnameError
+	if errors.As(err, &other) {
+		return errors.New("the certificate is not of the endpoint's name")
+	}
 	var failed *url.Error
 	if errors.As(err, &failed) {
-		return failed.Err
+		err = failed.Err
+	}
+	doing := ""
+	for op := (*net.OpError)(nil); errors.As(err, &op); { // of a proxy, there is another one within
+		doing, err = op.Op+": ", op.Err
+	}
+	if doing != "" {
+		return fmt.Errorf("%s%w", doing, err)
 	}
 	return err
 }

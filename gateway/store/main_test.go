@@ -194,8 +194,9 @@ func (b *bench) uploads() int {
 // silent fails the test if what is said or logged holds what nobody may see.
 func (b *bench) silent(texts ...string) {
 	b.t.Helper()
+	_, address, _ := strings.Cut(b.config.Endpoint, "://")
 	for _, text := range append(texts, b.logged.String()) {
-		for _, secret := range []string{"secret-of-the-test", "AKIATEST", b.config.Endpoint, b.bucket + "/", folder, demo.Name + "/"} {
+		for _, secret := range []string{"secret-of-the-test", "AKIATEST", address, b.bucket + "/", folder, demo.Name + "/"} {
 			if strings.Contains(text, secret) {
 				b.t.Errorf("it says %q:\n%s", secret, text)
 			}
