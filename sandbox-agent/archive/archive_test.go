@@ -4,12 +4,10 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -198,180 +196,6 @@ func TestOmit(t *testing.T) {
 	}
 }
 
-func TestATreeIsBounded(t *testing.T) {
-	t.Parallel()
-	top := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(top, "a", "b"), 0o700), os.WriteFile(filepath.Join(top, "a", "file"), make([]byte, 100), 0o600), os.WriteFile(filepath.Join(top, "f"), make([]byte, 100), 0o600))
-	for name, c := range map[string]struct {
-		bounds bounds
-		bytes  int64
-		want   error
-	}{
-		"all at their bounds":   {bounds{entries: 4, depth: 3, names: 1 + 1 + 1 + 4}, 200, nil},
-		"all one below":         {bounds{entries: 5, depth: 4, names: 8}, 201, nil},
-		"one entry more":        {bounds{entries: 3, depth: 3, names: 7}, 200, ErrEntries},
-		"one level more":        {bounds{entries: 4, depth: 2, names: 7}, 200, ErrDepth},
-		"one byte of name more": {bounds{entries: 4, depth: 3, names: 6}, 200, ErrEntries},
-		"one byte more":         {bounds{entries: 4, depth: 3, names: 7}, 199, ErrBytes},
-	} {
-		if _, _, err := pack(t, top, c.bounds, c.bytes); !errors.Is(err, c.want) {
-			t.Errorf("%s: want %v, got %v", name, c.want, err)
-		}
-	}
-}
-
-// TestPathsAreBounded: a tree holds longer paths than can be opened by name.
-func TestPathsAreBounded(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		last int
-		want error
-	}{{last: 254}, {last: 255}, {last: 256, want: ErrDepth}} {
-		parent := t.TempDir()
-		top := filepath.Join(parent, strings.Repeat("t", 254))
-		must(t, os.Mkdir(top, 0o700))
-		at, err := os.OpenRoot(top)
-		must(t, err)
-		for range 14 { // 254 + 14*255 = 3824 bytes, the last but one makes 3839+
-			must(t, at.Mkdir(strings.Repeat("d", 254), 0o700))
-			next, err := at.OpenRoot(strings.Repeat("d", 254))
-			must(t, err, at.Close())
-			at = next
-		}
-		// 4095 - 3824 = 271 bytes are left, with two slashes.
-		must(t, at.Mkdir(strings.Repeat("e", 14), 0o700))
-		must(t, at.Mkdir(strings.Repeat("e", 14)+"/"+strings.Repeat("f", min(c.last, 255)), 0o700), at.Close())
-		if c.last > 255 {
-			must(t, os.Rename(top, top+"t"))
-			top += "t"
-		}
-		if _, _, err := pack(t, top, loose, 0); !errors.Is(err, c.want) {
-			t.Errorf("%d: want %v, got %v", c.last, c.want, err)
-		}
-	}
-}
-
-// TestHostileTreesEndSoon: none of them is read to its end.
-func TestHostileTreesEndSoon(t *testing.T) {
-	t.Parallel()
-	top := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(top, "sparse"), nil, 0o600), os.Truncate(filepath.Join(top, "sparse"), 1<<40))
-	if out, _, err := pack(t, top, loose, 1<<30); !errors.Is(err, ErrBytes) || len(out) > 1<<10 {
-		t.Errorf("a sparse file of 1 TiB: %d bytes, %v", len(out), err)
-	}
-	deep := t.TempDir()
-	must(t, nest(deep, 10_000))
-	before := descriptors(t)
-	if _, _, err := pack(t, deep, bounds{entries: MaxEntries, depth: MaxDepth, names: maxNames}, 0); !errors.Is(err, ErrDepth) {
-		t.Errorf("10,000 levels: %v", err)
-	}
-	if after := descriptors(t); after > before+MaxDepth/2 { // other tests run too
-		t.Errorf("%d descriptors before, %d after", before, after)
-	}
-}
-
-// nest makes directories in each other. Removal by RemoveAll copes with them.
-func nest(top string, levels int) error {
-	fd, err := unix.Open(top, unix.O_PATH|unix.O_CLOEXEC, 0)
-	for ; err == nil && levels > 0; levels-- {
-		if err = unix.Mkdirat(fd, "d", 0o700); err != nil {
-			break
-		}
-		var next int
-		next, err = unix.Openat(fd, "d", unix.O_PATH|unix.O_CLOEXEC, 0)
-		unix.Close(fd)
-		fd = next
-	}
-	return errors.Join(err, unix.Close(fd))
-}
-
-func descriptors(t *testing.T) int {
-	t.Helper()
-	all, err := os.ReadDir("/proc/self/fd")
-	must(t, err)
-	return len(all)
-}
-
-// onWrite calls a function when the first byte of a file, read by then, is written.
-type onWrite struct {
-	io.Writer
-	do     func()
-	writes int
-}
-
-func (w *onWrite) Write(p []byte) (int, error) {
-	if w.writes++; w.writes == 2 { // the first is gzip's own
-		w.do()
-	}
-	return w.Writer.Write(p)
-}
-
-func incompressible(n int) []byte {
-	b := make([]byte, n)
-	_, _ = rand.NewChaCha8([32]byte{1}).Read(b) // never fails
-	return b
-}
-
-// TestChangesMeanwhile: a file is read while its archive is written.
-func TestChangesMeanwhile(t *testing.T) {
-	t.Parallel()
-	noise := incompressible(4 * bufferSize)
-	for name, c := range map[string]struct {
-		change func(path string) error
-		want   error
-		report string
-	}{
-		"nothing":   {func(string) error { return nil }, nil, ""},
-		"grown":     {func(path string) error { return os.Truncate(path, 5*bufferSize) }, nil, `1 changed meanwhile, and are left out or mixed of before and after ("t/f" first)`},
-		"shrunk":    {func(path string) error { return os.Truncate(path, 3*bufferSize) }, ErrShrank, ""},
-		"rewritten": {func(path string) error { return os.WriteFile(path, noise, 0o600) }, nil, `1 changed meanwhile, and are left out or mixed of before and after ("t/f" first)`},
-		"removed":   {os.Remove, nil, `1 changed meanwhile, and are left out or mixed of before and after ("t/f" first)`},
-	} {
-		top := t.TempDir()
-		path := filepath.Join(top, "f")
-		must(t, os.WriteFile(path, noise, 0o600), os.Chtimes(path, born, born))
-		f, err := os.Open(top)
-		must(t, err)
-		var out bytes.Buffer
-		report, err := write(t.Context(), &onWrite{Writer: &out, do: func() { must(t, c.change(path)) }}, f, Options{Name: "t", Bytes: 1 << 30}, loose)
-		must(t, f.Close())
-		if !errors.Is(err, c.want) || report.String() != c.report {
-			t.Errorf("%s: want %v and %q, got %v and %q", name, c.want, c.report, err, report)
-		}
-		if err == nil {
-			if got := entries(t, out.Bytes()); len(got) != 2 || len(got[1].Content) != len(noise) {
-				t.Errorf("%s: %q", name, names(got))
-			}
-		}
-	}
-}
-
-// TestASmallFileThatShrankIsAsLongAsItIs, rather than filled up.
-func TestASmallFileThatShrankIsAsLongAsItIs(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "f")
-	must(t, os.WriteFile(path, []byte("short"), 0o600))
-	f, err := os.Open(path)
-	must(t, err)
-	defer f.Close()
-	for _, announced := range []int64{6, bufferSize, bufferSize + 1} {
-		_, err := f.Seek(0, io.SeekStart)
-		must(t, err)
-		var st unix.Stat_t
-		must(t, unix.Fstat(int(f.Fd()), &st))
-		st.Size = announced
-		var out bytes.Buffer
-		w := &walk{ctx: t.Context(), tar: tar.NewWriter(&out), left: 1 << 30, buffer: make([]byte, bufferSize)}
-		must(t, w.file(f, &st, "f"), w.tar.Close())
-		r := tar.NewReader(&out)
-		h, err := r.Next()
-		must(t, err)
-		if h.Size != 5 || w.report.changed.n != 1 {
-			t.Errorf("%d bytes were announced: %d kept, report %q", announced, h.Size, w.report)
-		}
-	}
-}
-
 func TestWhatCantBeOpened(t *testing.T) {
 	t.Parallel()
 	w := &walk{}
@@ -387,37 +211,6 @@ func TestWhatCantBeOpened(t *testing.T) {
 		}
 	}
 }
-
-// TestAnArchiveEndsWithItsContext, also within a file and a directory.
-func TestAnArchiveEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	top := t.TempDir()
-	noise := incompressible(4 * bufferSize)
-	must(t, os.WriteFile(filepath.Join(top, "f"), noise, 0o600))
-	f, err := os.Open(top)
-	must(t, err)
-	defer f.Close()
-	gone := errors.New("gone")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	var out bytes.Buffer
-	if _, err := Write(ctx, &onWrite{Writer: &out, do: func() { cancel(gone) }}, f, Options{Name: "t", Bytes: 1 << 30}); !errors.Is(err, context.Canceled) || out.Len() > len(noise)/2 {
-		t.Errorf("after its first bytes: %d bytes, %v", out.Len(), err)
-	}
-	out.Reset()
-	if _, err := Write(ctx, &out, f, Options{Name: "t"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("before: %v", err)
-	}
-	full := errors.New("full")
-	_, err = f.Seek(0, io.SeekStart)
-	must(t, err)
-	if _, err := Write(t.Context(), failing{full}, f, Options{Name: "t", Bytes: 1 << 30}); !errors.Is(err, full) {
-		t.Errorf("want the writer's error, got %v", err)
-	}
-}
-
-type failing struct{ err error }
-
-func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 // TestAReportIsShortText: it comes from names that the session chose.
 func TestAReportIsShortText(t *testing.T) {
