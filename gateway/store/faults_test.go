@@ -175,6 +175,36 @@ func TestALostAnswerLeavesNoObject(t *testing.T) {
 	}
 }
 
+// A caller that goes once all was sent leaves no object either: it is deleted after
+// the store has answered, which may keep it until then.
+func TestACallerThatGoesAtLastLeavesNoObject(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("the caller has gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var kept atomic.Bool
+	deleted := make(chan struct{})
+	b := newFaulty(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			kept.Store(false)
+			w.WriteHeader(http.StatusNoContent)
+			close(deleted)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		cancel(gone)
+		select {
+		case <-deleted:
+		case <-time.After(100 * time.Millisecond): // a delete that doesn't wait has come by now
+		}
+		kept.Store(true)
+		w.Header().Set("ETag", `"e"`)
+	})
+	if _, err := b.stores.Put(ctx, "archive", fileOf([]byte("data"))); !errors.Is(err, gone) || kept.Load() {
+		t.Errorf("%v, kept %v", err, kept.Load())
+	}
+	<-deleted
+}
+
 // stalls is a handler that reads so much of a body, and then does nothing.
 func stalls(n int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

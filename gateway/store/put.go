@@ -127,17 +127,19 @@ func (s *Store) attempt(ctx context.Context, key string, f *File) (side, error) 
 	}
 	defer body.Close()
 	source := newSource(body, f, w)
+	sending, stop := source.until(ctx)
+	defer stop()
 	if f.Size == 0 {
 		err = source.end() // nothing will be read
 	}
 	switch {
 	case err != nil:
 	case f.Size <= s.limits.single:
-		err = s.putWhole(ctx, key, f, source)
+		err = s.putWhole(sending, key, f, source)
 	default:
-		err = s.putParts(ctx, key, f, source)
+		err = s.putParts(sending, key, f, source)
 	}
-	if err == nil {
+	if err == nil && ctx.Err() == nil {
 		return theStore, nil
 	}
 	fault, sent := source.state()
@@ -145,7 +147,7 @@ func (s *Store) attempt(ctx context.Context, key string, f *File) (side, error) 
 	case fault != nil:
 		return s.fileFailed(ctx, fault)
 	case sent:
-		// It may have been kept, and only the answer been lost.
+		// It may have been kept, and only the answer been lost, or who asked for it.
 		err = errors.Join(err, clean(ctx, func(ctx context.Context) error {
 			return s.core.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{})
 		}))

@@ -1,12 +1,14 @@
 package store
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"hash"
 	"io"
 	"sync"
+	"time"
 )
 
 // source is a file on its way into a store. It gives its last bytes only if all
@@ -64,8 +66,39 @@ func (s *source) end() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sent = true
-	return nil
+	s.sent = s.err == nil
+	return s.err
+}
+
+// abandon keeps the last bytes from being given, unless they were.
+func (s *source) abandon(cause error) (sent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.sent && s.err == nil {
+		s.err = cause
+	}
+	return s.sent
+}
+
+// until returns a context for sending the source that ends with ctx: at once while
+// the last bytes were not given. After them the store may be about to keep the file,
+// whoever has gone: its answer, for which there is cleanTimeout, says that it is
+// done, so that a delete doesn't come too early.
+func (s *source) until(ctx context.Context) (_ context.Context, stop func()) {
+	sending, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	detach := context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		if !s.abandon(cause) || errors.Is(cause, errStalled) || errors.Is(cause, errSlow) {
+			cancel(cause)
+			return
+		}
+		timer := time.AfterFunc(cleanTimeout, func() { cancel(cause) })
+		context.AfterFunc(sending, func() { timer.Stop() })
+	})
+	return sending, func() {
+		detach()
+		cancel(nil)
+	}
 }
 
 func (s *source) fail(err error) error {
