@@ -123,6 +123,11 @@ func (w *walker) follow(todo []string) (*place, error) {
 			return nil, err
 		}
 	}
+	return w.here()
+}
+
+// here ends at the directory that the walker is in.
+func (w *walker) here() (*place, error) {
 	if w.above != "" {
 		return nil, outside("a link")
 	}
@@ -136,6 +141,7 @@ func (w *walker) follow(todo []string) (*place, error) {
 	return &place{dir: w.dir, name: ".", spot: w.at, exists: true, is: is}, nil
 }
 
+// end ends at a name in that directory, which is is of, if there is such.
 func (w *walker) end(name string, is *unix.Stat_t) *place {
 	at := spot{w.at.base, append(append([]string{}, w.at.names...), name)}
 	p := &place{dir: w.dir, name: name, spot: at, exists: is != nil}

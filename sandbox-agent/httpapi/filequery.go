@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/berth-dev/berth/sandbox-agent/files"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
@@ -68,14 +69,23 @@ func parsePathQuery(raw string) (string, *Refusal) {
 	if refusal != nil {
 		return "", refusal
 	}
-	return q.path()
+	return q.needed(wire.FileOf)
 }
 
-func (q *fileQuery) path() (string, *Refusal) {
-	if !q.values.Has(wire.FileOf) {
-		return "", badRequest("want the query ?" + wire.FileOf + "=PATH")
+// parseNameQuery reads the query of a route that takes a name alone.
+func parseNameQuery(raw string) (string, *Refusal) {
+	q, refusal := parseFileQuery(raw, wire.FileName)
+	if refusal != nil {
+		return "", refusal
 	}
-	return q.values.Get(wire.FileOf), nil
+	return q.needed(wire.FileName)
+}
+
+func (q *fileQuery) needed(name string) (string, *Refusal) {
+	if !q.values.Has(name) {
+		return "", badRequest("want the query ?" + name + "=" + strings.ToUpper(name))
+	}
+	return q.values.Get(name), nil
 }
 
 // readQuery is that of GET /v1/files. Without lines, it asks for bytes.
@@ -91,7 +101,7 @@ func parseReadQuery(raw string) (r readQuery, refusal *Refusal) {
 	if refusal != nil {
 		return r, refusal
 	}
-	if r.path, refusal = q.path(); refusal != nil {
+	if r.path, refusal = q.needed(wire.FileOf); refusal != nil {
 		return r, refusal
 	}
 	if len(q.values) == 1 {

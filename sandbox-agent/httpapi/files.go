@@ -4,7 +4,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/upload"
@@ -61,7 +60,7 @@ func refuseUnread(w http.ResponseWriter, r *http.Request, refusal *Refusal) {
 
 // save returns the name even if it fails, once that is known.
 func (s *Server) save(w http.ResponseWriter, r *http.Request) (file wire.File, received int64, _ *Refusal) {
-	raw, refusal := fileName(r.URL.RawQuery)
+	raw, refusal := parseNameQuery(r.URL.RawQuery)
 	if refusal != nil {
 		return file, 0, refusal
 	}
@@ -102,13 +101,4 @@ func (s *Server) admitFile(r *http.Request) (limit int64, _ *Refusal) {
 		return 0, tooLarge(limit)
 	}
 	return limit, nil
-}
-
-// fileName is the one parameter of the route.
-func fileName(query string) (string, *Refusal) {
-	values, err := url.ParseQuery(query)
-	if err != nil || len(values) != 1 || len(values[wire.FileName]) != 1 {
-		return "", badRequest("want the query ?" + wire.FileName + "=NAME, and nothing else")
-	}
-	return values.Get(wire.FileName), nil
 }
