@@ -100,6 +100,8 @@ test-integration: $(if $(KUBEBUILDER_ASSETS),,hack/bin/cluster) ## Controllers a
 
 .PHONY: test-e2e
 test-e2e: images test/clients/node_modules ## Real pods on a real cluster, started for it.
+	@# The S3 server of the tests: the cluster's network may lead to no module proxy.
+	CGO_ENABLED=0 go -C hack/tools/versitygw tool -n versitygw > /dev/null
 	@$(call in-own-cluster,test,CGO_ENABLED=0 go test -trimpath -count=1 -timeout=40m -v -exec '$(IN_CLUSTER)' ./test/e2e/...)
 	$(if $(filter local,$(CLUSTER)),go -C hack/cluster test -count=1 -timeout=40m -tags=e2e ./e2e)
 

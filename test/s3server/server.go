@@ -46,7 +46,7 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 			return nil, err
 		}
 	}
-	if err := writeCertificates(dir); err != nil {
+	if err := WriteCertificates(dir, net.IPv4(127, 0, 0, 1)); err != nil {
 		return nil, err
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +62,7 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 
 // Restart starts the server again where it was, after Stop.
 func (s *Server) Restart(ctx context.Context) error {
-	path, err := program(ctx)
+	path, err := Program(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,15 +116,21 @@ func (s *Server) Stop() {
 
 // Client returns a client that may do everything.
 func (s *Server) Client() (*minio.Core, error) {
+	return Connect(s.Address, s.CAFile, s.AccessKey, s.SecretKey)
+}
+
+// Connect returns a client of the server at address, host:port, whose certificate
+// is of the authority in caFile.
+func Connect(address, caFile, accessKey, secretKey string) (*minio.Core, error) {
 	transport, err := minio.DefaultTransport(true)
 	if err != nil {
 		return nil, err
 	}
-	if transport.TLSClientConfig.RootCAs, err = pool(s.CAFile); err != nil {
+	if transport.TLSClientConfig.RootCAs, err = pool(caFile); err != nil {
 		return nil, err
 	}
-	return minio.NewCore(s.Address, &minio.Options{
-		Creds: credentials.NewStaticV4(s.AccessKey, s.SecretKey, ""), Secure: true, Region: Region, Transport: transport,
+	return minio.NewCore(address, &minio.Options{
+		Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Secure: true, Region: Region, Transport: transport,
 	})
 }
 
@@ -137,9 +143,9 @@ func (s *Server) MakeBucket(ctx context.Context, name string) error {
 	return c.MakeBucket(ctx, name, minio.MakeBucketOptions{Region: Region})
 }
 
-// program builds the server that hack/tools/versitygw pins, once per version: Go
-// keeps it in its cache.
-func program(ctx context.Context) (string, error) {
+// Program builds the server that hack/tools/versitygw pins, once per version: Go
+// keeps it in its cache. It is linked statically.
+func Program(ctx context.Context) (string, error) {
 	root, err := root()
 	if err != nil {
 		return "", err
