@@ -111,6 +111,35 @@ func TestFileFailures(t *testing.T) {
 	}
 }
 
+// A session that outlived an upgrade has the agent that it was born with: what that
+// can't do is not a file that is missing.
+func TestFileToolsOnAnOlderAgent(t *testing.T) {
+	t.Parallel()
+	l := newLive(t)
+	l.agent.session = &client.Session{}
+	l.agent.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/v1/files" {
+			agentError(w, http.StatusMethodNotAllowed, "method_not_allowed", "this route takes POST")
+		} else {
+			agentError(w, http.StatusNotFound, "not_found", "there is no such route; see docs/agent.md")
+		}
+		return true
+	}
+	const want = "the sandbox's agent is older than this gateway and can't do that; nothing was run: do it with a command, or delete the session to start it afresh"
+	c := l.client(eras[1])
+	for tool, x := range map[string]struct {
+		arguments object
+		prefix    string
+	}{
+		"read_file":  {object{"path": "f"}, "file read failed: "},
+		"write_file": {object{"path": "f", "content": "x"}, "file write failed: "},
+		"edit_file":  {object{"path": "f", "edits": []object{{"old": "a", "new": "b"}}}, "file edit failed: "},
+		"list_files": {object{}, "file list failed: "},
+	} {
+		wantFailure(t, tool, call(t, c, tool, x.arguments), x.prefix+want)
+	}
+}
+
 // A session that has quiesced or ended while a file was asked for says so; one
 // whose agent is new is bound, and the whole body is sent again.
 func TestFileToolsRepeatWhatDidNotRun(t *testing.T) {

@@ -66,6 +66,8 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		return explained
 	case errors.Is(err, room.ErrFull), errors.Is(err, artifact.ErrNotFound):
 		return err
+	case errors.Is(err, client.ErrNoRoute):
+		return &AgentError{"the sandbox's agent is older than this gateway and can't do that; nothing was run: do it with a command, or delete the session to start it afresh", err}
 	case errors.Is(err, client.ErrNotFound) && errors.As(err, &refusal):
 		return &notFoundError{refusal}
 	case beyondArtifact(err):

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/wire"
@@ -53,6 +54,7 @@ var (
 	ErrDraining         = errors.New("agent is shutting down")          // 503
 	ErrNoSpace          = errors.New("no space left in the sandbox")    // 507
 	ErrRange            = errors.New("range is not within the file")    // 416
+	ErrNoRoute          = errors.New("agent is older than its client")  // 404, 405
 )
 
 var errorOf = map[string]error{
@@ -107,6 +109,11 @@ func (e *Error) Is(target error) bool {
 		return target == ErrGone
 	case http.StatusRequestedRangeNotSatisfiable:
 		return target == ErrRange
+	case http.StatusMethodNotAllowed:
+		return target == ErrNoRoute
+	}
+	if e.Code == wire.CodeNotFound && strings.HasPrefix(e.Message, wire.NoRoute) {
+		return target == ErrNoRoute
 	}
 	known, ok := errorOf[e.Code]
 	return ok && known == target

@@ -50,7 +50,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Refusal {
 		}
 	}
 	if found == nil {
-		return refuse(http.StatusNotFound, wire.CodeNotFound, "there is no such route; see docs/agent.md")
+		return refuse(http.StatusNotFound, wire.CodeNotFound, wire.NoRoute+"; see docs/agent.md")
 	}
 	handle, ok := found.methods[r.Method]
 	if !ok {

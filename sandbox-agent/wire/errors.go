@@ -48,3 +48,7 @@ type ErrorDetail struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
+
+// NoRoute begins the message of a CodeNotFound for a route that an agent doesn't
+// have: of agents of every version, older ones than their gateway too.
+const NoRoute = "there is no such route"
