@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/test/tree"
 )
 
 func TestSessionHasWhatItsLimitLetsItUseUp(t *testing.T) {
@@ -70,20 +72,9 @@ func TestLimitOfTheContainer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			proc := filepath.Join(dir, "proc", "self")
-			if err := os.MkdirAll(proc, 0o755); err != nil {
-				t.Fatal(err)
-			}
 			mounts := fmt.Sprintf("35 31 0:32 / %[1]s ro - cgroup cgroup rw,cpu,cpuacct\n36 31 0:33 / %[1]s ro - cgroup2 cgroup rw\n", dir)
-			files := map[string]string{"proc/self/cgroup": c.own, "proc/self/mountinfo": mounts}
-			for name, content := range c.files {
-				files[name] = content
-			}
-			for name, content := range files {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
+			tree.Write(t, dir, map[string]string{"proc/self/cgroup": c.own, "proc/self/mountinfo": mounts})
+			tree.Write(t, dir, c.files)
 			got, err := limit(filepath.Join(dir, "proc"))
 			if got != c.want || (err != nil) != c.err {
 				t.Errorf("want %v and error %v, got %v, %v", c.want, c.err, got, err)

@@ -3,25 +3,13 @@ package cgroup
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-func write(t testing.TB, dir string, files map[string]string) {
-	t.Helper()
-	for name, content := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+	"github.com/berth-dev/berth/test/tree"
+)
 
 func TestFoundTheWayAContainerSeesIt(t *testing.T) {
 	t.Parallel()
@@ -84,8 +72,8 @@ func TestFoundTheWayAContainerSeesIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			write(t, dir, c.files)
-			write(t, dir, map[string]string{"proc/self/cgroup": c.own, "proc/self/mountinfo": fmt.Sprintf(c.mounts, dir)})
+			tree.Write(t, dir, c.files)
+			tree.Write(t, dir, map[string]string{"proc/self/cgroup": c.own, "proc/self/mountinfo": fmt.Sprintf(c.mounts, dir)})
 			got, err := Find(filepath.Join(dir, "proc"), "memory", "memory.oom_control", "memory.events")
 			if c.want == "" {
 				if !errors.Is(err, ErrNone) {

@@ -3,24 +3,12 @@ package memory
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-func write(t testing.TB, dir string, files map[string]string) {
-	t.Helper()
-	for name, content := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+	"github.com/berth-dev/berth/test/tree"
+)
 
 const (
 	noKillsV1 = "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n"
@@ -35,8 +23,8 @@ func fake(t testing.TB, v2 bool, files map[string]string) (*Watch, string) {
 	if v2 {
 		own, mount = "0::/\n", "35 31 0:32 / "+dir+" rw - cgroup2 cgroup2 rw\n"
 	}
-	write(t, dir, files)
-	write(t, dir, map[string]string{"proc/self/cgroup": own, "proc/self/mountinfo": mount})
+	tree.Write(t, dir, files)
+	tree.Write(t, dir, map[string]string{"proc/self/cgroup": own, "proc/self/mountinfo": mount})
 	w, err := open(filepath.Join(dir, "proc"))
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +46,7 @@ func TestKillsAreCounted(t *testing.T) {
 		if got := w.Kills(); got != 0 {
 			t.Errorf("%s: %d kills before any", name, got)
 		}
-		write(t, dir, map[string]string{c.file: c.after})
+		tree.Write(t, dir, map[string]string{c.file: c.after})
 		if got := w.Kills(); got != 12 {
 			t.Errorf("%s: want 12 kills, got %d", name, got)
 		}
@@ -71,7 +59,7 @@ func TestKillsAreCounted(t *testing.T) {
 func TestFileThatDoesNotCountKillsIsSaid(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, map[string]string{
+	tree.Write(t, dir, map[string]string{
 		"proc/self/cgroup": "4:memory:/\n", "proc/self/mountinfo": "35 31 0:32 / " + dir + " rw - cgroup cgroup rw,memory\n",
 		"memory.oom_control": "oom_kill_disable 0\nunder_oom 0\n", // before Linux 4.13
 	})
@@ -118,7 +106,7 @@ func TestGuardKillsWhenHardlyAnythingCanBeReclaimed(t *testing.T) {
 		dying()
 		kills <- limit
 		// The next is asked for only when this one didn't help.
-		write(t, dir, map[string]string{"memory.stat": "anon 1000\n"})
+		tree.Write(t, dir, map[string]string{"memory.stat": "anon 1000\n"})
 		kills <- 0
 		return true
 	})
@@ -127,10 +115,10 @@ func TestGuardKillsWhenHardlyAnythingCanBeReclaimed(t *testing.T) {
 	}
 	defer stop()
 	hit := func() {
-		write(t, dir, map[string]string{"memory.events": strings.Replace(noKillsV2, "max 0", "max 1", 1)})
+		tree.Write(t, dir, map[string]string{"memory.events": strings.Replace(noKillsV2, "max 0", "max 1", 1)})
 	}
 	hit() // the limit was hit by what can be reclaimed: no kill
-	write(t, dir, map[string]string{"memory.stat": "anon 80000000\nshmem 15000000\n"})
+	tree.Write(t, dir, map[string]string{"memory.stat": "anon 80000000\nshmem 15000000\n"})
 	hit()
 	if limit := <-kills; limit != 100_000_000 {
 		t.Errorf("limit %d", limit)
@@ -156,7 +144,7 @@ func TestFullAtOneBelowAndOneAboveItsShare(t *testing.T) {
 		"swap is used up": {99_000_000, 0, map[string]string{"memory.swap.max": "1000\n", "memory.swap.current": "1000\n"}, true},
 	} {
 		w, dir := fake(t, true, pressure(c.anon, c.shmem))
-		write(t, dir, c.more)
+		tree.Write(t, dir, c.more)
 		if _, got := w.full(); got != c.want {
 			t.Errorf("%s: full is %v", name, got)
 		}
