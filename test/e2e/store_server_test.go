@@ -34,16 +34,14 @@ const (
 	storeFolder    = "/s3"
 )
 
-// runStore takes the server's program from a connection that doesn't break, and
-// keeps it running while there is a file named up.
+// runStore takes the server's program from the first connection, and keeps it
+// running while there is a file named up. nc never sees its input end: a forwarded
+// connection is closed a second after one of its sides has.
 const runStore = `cd ` + storeFolder + `
 mkdir data iam
-touch part
-until [ "$(cat part | wc -c)" = "$SIZE" ]; do
-  nc -l -p ` + storePort + ` | head -c "$SIZE" > part
-done
-chmod +x part
-mv part versitygw
+mkfifo open
+nc -l -p ` + storePort + ` 9<> open <&9 > versitygw
+chmod +x versitygw
 while :; do
   if [ -e up ]; then
     ./versitygw --port :` + storePort + ` --region ` + s3server.Region + ` --iam-dir "$PWD/iam" --keep-alive \
@@ -55,13 +53,13 @@ while :; do
 done`
 
 // These wait until something listens at the port, nothing does, or the program has
-// come: if what listens is again the one that takes it, its sender must repeat.
+// come.
 const (
 	listens      = `listens() { cat /proc/net/tcp /proc/net/tcp6 | grep -q ':1B9E [0-9A-F:]* 0A '; }; cd ` + storeFolder + `; for _ in {1..600}; do `
 	orElse       = ` && exit; sleep 0.1; done; { cat log; ls -l; ps; } >&2; exit 1`
 	awaitUp      = listens + `listens` + orElse
 	awaitDown    = listens + `! listens` + orElse
-	awaitProgram = listens + `[ -x versitygw ] && echo whole && exit; listens` + orElse
+	awaitProgram = listens + `[ -x versitygw ] && wc -c < versitygw` + orElse
 )
 
 // s3Pod is a real S3 server in a pod, which so can be reached from a cluster that
@@ -97,7 +95,7 @@ func newS3Pod(ctx context.Context, t *tenant) *s3Pod {
 				Command: []string{"bash", "-c", runStore},
 				Env: []corev1.EnvVar{
 					{Name: "ROOT_ACCESS_KEY", Value: storeAccessKey}, {Name: "ROOT_SECRET_KEY", Value: storeSecretKey},
-					{Name: "HOME", Value: storeFolder}, {Name: "SIZE", Value: strconv.FormatInt(about.Size(), 10)},
+					{Name: "HOME", Value: storeFolder},
 				},
 				VolumeMounts: []corev1.VolumeMount{{Name: "files", MountPath: storeFolder}},
 			}},
@@ -120,25 +118,16 @@ func newS3Pod(ctx context.Context, t *tenant) *s3Pod {
 	return s
 }
 
-// send gives the pod its program. A forwarded connection may break, which is no
-// affair of the specs.
-func (s *s3Pod) send(ctx context.Context, program io.ReaderAt, size int64) {
+// send gives the pod its program.
+func (s *s3Pod) send(ctx context.Context, program io.Reader, size int64) {
 	GinkgoHelper()
-	for range 5 {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", forward(ctx, s.key, storePortNumber))
-		Expect(err).NotTo(HaveOccurred())
-		_, err = io.Copy(conn, io.NewSectionReader(program, 0, size))
-		if err == nil {
-			_, err = io.Copy(io.Discard, conn) // the pod closes when it has all
-		}
-		if err = errors.Join(err, conn.Close()); err != nil {
-			AddReportEntry("The program broke off on its way", err.Error())
-		}
-		if s.exec(ctx, awaitProgram) == "whole\n" {
-			return
-		}
-	}
-	Fail("the pod has not got its program")
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", forward(ctx, s.key, storePortNumber))
+	Expect(err).NotTo(HaveOccurred())
+	_, err = io.Copy(conn, program)
+	Expect(errors.Join(err, conn.(*net.TCPConn).CloseWrite())).To(Succeed())
+	_, err = io.Copy(io.Discard, conn) // the pod closes when it has all
+	Expect(errors.Join(err, conn.Close())).To(Succeed())
+	Expect(s.exec(ctx, awaitProgram)).To(Equal(strconv.FormatInt(size, 10) + "\n"))
 }
 
 func (s *s3Pod) start(ctx context.Context) {
