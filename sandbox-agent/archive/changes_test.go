@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"testing"
 
@@ -124,3 +125,23 @@ func TestAnArchiveEndsWithItsContext(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// TestALeasedFileIsLeftOut: its process would have to be waited for.
+func TestALeasedFileIsLeftOut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "f"), []byte("leased"), 0o600))
+	f, err := os.OpenFile(filepath.Join(dir, "f"), os.O_RDWR, 0)
+	must(t, err)
+	defer f.Close()
+	signal.Ignore(unix.SIGIO) // that another wants it
+	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
+	must(t, err)
+	top, err := os.Open(dir)
+	must(t, err)
+	defer top.Close()
+	report, err := write(t.Context(), io.Discard, top, Options{Name: "t", Bytes: 1 << 30}, loose)
+	if want := `1 left out as unreadable ("t/f" first)`; err != nil || report.String() != want {
+		t.Errorf("want %q, got %q, %v", want, report.String(), err)
+	}
+}

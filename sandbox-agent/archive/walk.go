@@ -144,7 +144,7 @@ func (w *walk) link(dir *os.File, name, path string, st *unix.Stat_t) error {
 // leaveOut goes on without what could not be opened for a reason of its own.
 func (w *walk) leaveOut(path string, err error) error {
 	switch {
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EWOULDBLOCK): // leased (fcntl(2))
 		w.report.unreadable.add(path)
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ENXIO), errors.Is(err, unix.EINVAL):
 		w.report.changed.add(path) // removed, or another kind by now

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -102,6 +103,24 @@ func TestApplyIsBounded(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)
 	if _, _, err := apply(bytes.Repeat([]byte("a"), 8<<20), []wire.Edit{{Old: "a", New: huge, ReplaceAll: true}}, wire.MaxEditFile, "f"); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("8 TiB: %v", err)
+	}
+}
+
+// Text of millions of empty lines takes no more to explain than other text.
+func TestExplainingHoldsNoLines(t *testing.T) {
+	const size = 1 << 20
+	content := []byte("x" + strings.Repeat("\n", size) + "y")
+	for what, e := range map[string]wire.Edit{
+		"the file's lines": {Old: "x y", New: "z"},
+		"old's lines":      {Old: "z" + strings.Repeat("\n", size), New: "z"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := apply(content, []wire.Edit{e}, wire.MaxEditFile, "f")
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrNoMatch) || taken > 16*size {
+			t.Errorf("%s: %d bytes, %v", what, taken, err)
+		}
 	}
 }
 

@@ -67,6 +67,7 @@ func refusal(err error, path string) error {
 		{unix.ELOOP, ErrNotRegular, "%s became a link meanwhile"},
 		{unix.ENXIO, ErrNotRegular, "%s is not a regular file"},
 		{unix.ENODEV, ErrNotRegular, "%s is not a regular file"},
+		{unix.EAGAIN, ErrChanged, "a process holds a lease on %s (fcntl): try again once that ends"},
 		{unix.ENAMETOOLONG, ErrRequest, "the name of %s is too long"},
 		{unix.EINVAL, ErrRequest, "%s can't be the name of a file here"},
 		{unix.ENOSPC, ErrNoSpace, "no space is left for %s"},

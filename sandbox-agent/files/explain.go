@@ -60,35 +60,44 @@ func explainSpace(content []byte, old string) string {
 		return ""
 	}
 	start, end := spanWithSpace(content, at, len(wanted))
-	found, trimmed := string(content[start:end]), strings.TrimSpace(old)
-	lf := func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
+	found, trimmed := content[start:end], bytes.TrimSpace([]byte(old))
 	cause := "in white space"
 	switch {
-	case found == trimmed:
+	case bytes.Equal(found, trimmed):
 		cause = "in the white space at its beginning or end"
-	case lf(found) == lf(trimmed) && strings.Contains(found, "\r\n"):
+	case sameLines(found, trimmed, trimReturn) && bytes.Contains(found, []byte("\r\n")):
 		return fmt.Sprintf(`the lines of the file, from line %d on, end in \r\n, those of old in \n`, lineAt(content, start))
-	case lf(found) == lf(trimmed):
+	case sameLines(found, trimmed, trimReturn):
 		return fmt.Sprintf(`the lines of old end in \r\n, those of the file, from line %d on, in \n`, lineAt(content, start))
-	case eachLine(found, trimSpaceRight) == eachLine(trimmed, trimSpaceRight):
+	case sameLines(found, trimmed, trimSpaceRight):
 		cause = "in white space at the ends of lines"
-	case eachLine(found, strings.TrimSpace) == eachLine(trimmed, strings.TrimSpace):
+	case sameLines(found, trimmed, bytes.TrimSpace):
 		cause = "in indentation"
-		if strings.Contains(found, "\t") != strings.Contains(trimmed, "\t") {
+		if bytes.Contains(found, []byte("\t")) != bytes.Contains(trimmed, []byte("\t")) {
 			cause += " (tabs and spaces)"
 		}
 	}
 	return fmt.Sprintf("it differs %s from line %d on, which is %s", cause, lineAt(content, start), excerpt(content[start:end]))
 }
 
-func trimSpaceRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }
+func trimReturn(b []byte) []byte { return bytes.TrimSuffix(b, []byte("\r")) }
 
-func eachLine(s string, change func(string) string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = change(lines[i])
+func trimSpaceRight(b []byte) []byte { return bytes.TrimRightFunc(b, unicode.IsSpace) }
+
+// sameLines tells whether the lines of both are the same once each is trimmed. It
+// holds none of them: there may be millions.
+func sameLines(a, b []byte, trim func([]byte) []byte) bool {
+	for {
+		lineA, restA, moreA := bytes.Cut(a, newline)
+		lineB, restB, moreB := bytes.Cut(b, newline)
+		if moreA != moreB || !bytes.Equal(trim(lineA), trim(lineB)) {
+			return false
+		}
+		if !moreA {
+			return true
+		}
+		a, b = restA, restB
 	}
-	return strings.Join(lines, "\n")
 }
 
 func isSpace(b byte) bool { return b == ' ' || b >= '\t' && b <= '\r' }
@@ -123,8 +132,12 @@ func spanWithSpace(content []byte, at, n int) (start, end int) {
 // explainLines finds the first line of old that is in content at all, and where
 // what follows differs.
 func explainLines(content []byte, old string) string {
-	const most = 64 // lines of old
-	lines := strings.Split(old, "\n")
+	const (
+		most = 64   // lines of old that are searched
+		held = 4096 // and compared
+	)
+	lines := strings.SplitN(old, "\n", held+1)
+	lines = lines[:min(len(lines), held)]
 	for i, line := range lines[:min(len(lines), most)] {
 		line = strings.TrimSpace(line)
 		at := bytes.Index(content, []byte(line))

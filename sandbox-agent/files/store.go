@@ -82,13 +82,17 @@ type spot struct {
 	names []string
 }
 
-// locate returns where an absolute, cleaned path is: below the innermost of the
-// workspace and the roots that hold it.
+// locate returns where an absolute, cleaned path is: below the workspace, or else
+// the outermost root that holds it. A base is opened wherever it leads, and one
+// within another could be made a link by who may write there: it is a mere
+// directory of the other.
 func (r *Reach) locate(path string) (spot, bool) {
-	best, found := "", false
-	for _, base := range append([]string{r.store.workspace}, r.roots...) {
-		if within(base, path) && (!found || len(base) > len(best)) {
-			best, found = base, true
+	best, found := r.store.workspace, within(r.store.workspace, path)
+	if !found {
+		for _, root := range r.roots {
+			if within(root, path) && (!found || len(root) < len(best)) {
+				best, found = root, true
+			}
 		}
 	}
 	if !found {

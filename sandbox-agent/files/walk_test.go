@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -186,6 +187,52 @@ func TestARootThatIsMissing(t *testing.T) {
 	r, _ := fixture(t, root)
 	if _, err := r.Open(filepath.Join(root, "f")); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
+	}
+}
+
+// A root in the workspace, or in another root, is where commands may put a link.
+func TestARootInAnotherBaseIsFollowedAsTheRestOfIt(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	r, dir := fixture(t, filepath.Join(parent, "root", "in"), filepath.Join(parent, "root"))
+	inWorkspace := &Reach{store: r.store, roots: []string{filepath.Join(dir, "in")}}
+	file(t, parent, "secret", "outside", 0o644)
+	for _, base := range []struct {
+		reach *Reach
+		dir   string
+	}{{r, filepath.Join(parent, "root")}, {inWorkspace, dir}} {
+		file(t, base.dir, "in/f", "inside", 0o644)
+		path := filepath.Join(base.dir, "in", "f")
+		if got, err := text(base.reach, path); err != nil || got != "inside" {
+			t.Errorf("%s: %q, %v", path, got, err)
+		}
+		if err := os.RemoveAll(filepath.Join(base.dir, "in")); err != nil {
+			t.Fatal(err)
+		}
+		symlink(t, base.dir, parent, "in")
+		path = filepath.Join(base.dir, "in", "secret")
+		if got, err := text(base.reach, path); !errors.Is(err, ErrOutside) {
+			t.Errorf("%s, in a link: %q, %v", path, got, err)
+		}
+	}
+}
+
+// What a process holds a lease on would have to be waited for.
+func TestALeasedFileIsRefused(t *testing.T) {
+	t.Parallel()
+	r, dir := fixture(t)
+	file(t, dir, "f", "leased", 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, "f"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	signal.Ignore(unix.SIGIO) // that another wants it
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := text(r, "f"); !errors.Is(err, ErrChanged) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
