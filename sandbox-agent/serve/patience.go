@@ -61,16 +61,33 @@ func (c *patient) Write(p []byte) (n int, err error) {
 	}
 }
 
-// pieces are what files are sent in: of eight times the size that net/http has,
-// they take a fraction of the processor's time.
-var pieces = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+const (
+	// largePiece is what a file is sent in: of eight times the size that net/http
+	// has, pieces take a fraction of the processor's time.
+	largePiece = 256 << 10
+	// maxLarge is how many readers get such pieces at a time: one that is slow holds
+	// its piece for as long as it reads.
+	maxLarge = 16
+)
+
+var (
+	large  = make(chan struct{}, maxLarge)
+	pieces = sync.Pool{New: func() any { return new([largePiece]byte) }}
+)
 
 // ReadFrom implements io.ReaderFrom, by which net/http sends a body that is copied
 // into its response.
 func (c *patient) ReadFrom(r io.Reader) (int64, error) {
-	piece := pieces.Get().(*[256 << 10]byte)
+	to := struct{ io.Writer }{c}
+	select {
+	case large <- struct{}{}:
+		defer func() { <-large }()
+	default:
+		return io.Copy(to, r) // in pieces of 32 KiB
+	}
+	piece := pieces.Get().(*[largePiece]byte)
 	defer pieces.Put(piece)
-	return io.CopyBuffer(struct{ io.Writer }{c}, r, piece[:])
+	return io.CopyBuffer(to, r, piece[:])
 }
 
 // try writes what the kernel takes at once.

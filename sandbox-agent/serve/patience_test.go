@@ -95,3 +95,38 @@ func TestPatienceIsForWritesThatBlock(t *testing.T) {
 		t.Errorf("closed: want ErrClosed, got %v", err)
 	}
 }
+
+// asked is as long as a file, and knows the largest piece that was asked of it.
+type asked struct{ left, largest int }
+
+func (a *asked) Read(p []byte) (int, error) {
+	if a.left == 0 {
+		return 0, io.EOF
+	}
+	a.largest = max(a.largest, len(p))
+	n := min(len(p), a.left)
+	a.left -= n
+	return n, nil
+}
+
+// Slow readers hold their pieces: beyond so many, those are small.
+func TestLargePiecesAreFew(t *testing.T) {
+	server, reader := pair(t)
+	go func() { _, _ = io.Copy(io.Discard, reader) }() // ends with the connection
+	c := newPatient(server, patience).(io.ReaderFrom)
+	for held := range maxLarge + 1 {
+		if held > 0 {
+			large <- struct{}{}
+		}
+		file, want := &asked{left: 1 << 20}, largePiece
+		if held == maxLarge {
+			want = 32 << 10
+		}
+		if n, err := c.ReadFrom(file); n != 1<<20 || err != nil || file.largest != want || len(large) != held {
+			t.Errorf("%d held: %d bytes, %v, pieces of %d, then %d held", held, n, err, file.largest, len(large))
+		}
+	}
+	for range maxLarge {
+		<-large
+	}
+}
