@@ -22,26 +22,14 @@ import (
 // newFaulty is a store on a server that does what handle does.
 func newFaulty(t *testing.T, handle http.HandlerFunc) *bench {
 	t.Helper()
-	// A server doesn't see that who sends a body has gone, until it has read it.
-	ended := make(chan struct{})
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handle(w, r.WithContext(context.WithValue(r.Context(), endedKey{}, ended)))
-	}))
-	t.Cleanup(func() {
-		close(ended)
-		s.Close()
-	})
+	s := httptest.NewServer(handle)
+	t.Cleanup(s.Close)
 	c := Config{Name: "archive", Endpoint: s.URL, Insecure: true, Bucket: "bucket"}
 	keyFiles(t, &c, "AKIATEST", "secret-of-the-test")
 	b := newBenchOn(t, c, nil)
 	b.limits.pause = time.Millisecond
 	return b
 }
-
-type endedKey struct{}
-
-// hang does nothing until the test ends.
-func hang(r *http.Request) { <-r.Context().Value(endedKey{}).(chan struct{}) }
 
 func refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
@@ -180,10 +168,10 @@ func TestALostAnswerLeavesNoObject(t *testing.T) {
 func TestACallerThatGoesAtLastLeavesNoObject(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("the caller has gone")
-	ctx, cancel := context.WithCancelCause(t.Context())
+	var cancel context.CancelCauseFunc
+	var deleted chan struct{}
 	var kept atomic.Bool
-	deleted := make(chan struct{})
-	b := newFaulty(t, func(w http.ResponseWriter, r *http.Request) {
+	inBubble(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {
 			kept.Store(false)
 			w.WriteHeader(http.StatusNoContent)
@@ -194,15 +182,19 @@ func TestACallerThatGoesAtLastLeavesNoObject(t *testing.T) {
 		cancel(gone)
 		select {
 		case <-deleted:
-		case <-time.After(100 * time.Millisecond): // a delete that doesn't wait has come by now
+		case <-time.After(time.Second): // a delete that doesn't wait has come by now
 		}
 		kept.Store(true)
 		w.Header().Set("ETag", `"e"`)
+	}, func(t *testing.T, b *bench) {
+		deleted = make(chan struct{})
+		var ctx context.Context
+		ctx, cancel = context.WithCancelCause(t.Context())
+		if _, err := b.stores.Put(ctx, "archive", fileOf([]byte("data"))); !errors.Is(err, gone) || kept.Load() {
+			t.Errorf("%v, kept %v", err, kept.Load())
+		}
+		<-deleted
 	})
-	if _, err := b.stores.Put(ctx, "archive", fileOf([]byte("data"))); !errors.Is(err, gone) || kept.Load() {
-		t.Errorf("%v, kept %v", err, kept.Load())
-	}
-	<-deleted
 }
 
 // stalls is a handler that reads so much of a body, and then does nothing.
@@ -218,43 +210,62 @@ func stalls(n int64) http.HandlerFunc {
 }
 
 // A store that doesn't go on is given up, whether it takes nothing, reads no
-// further or doesn't answer; and so is one that is slow as a whole.
+// further or doesn't answer.
 func TestAStalledPutEnds(t *testing.T) {
 	t.Parallel()
-	data := pattern(64 << 20)
-	for name, n := range map[string]int64{"at once": 0, "midway": 1 << 20} {
+	data := pattern(4 << 20)
+	for name, tc := range map[string]struct {
+		size int
+		read int64
+	}{
+		"at once":   {4 << 20, 0},
+		"midway":    {4 << 20, 1 << 20},
+		"no answer": {1000, 1000},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newFaulty(t, stalls(n))
-			b.limits.stall = 50 * time.Millisecond
-			_, err := b.stores.Put(t.Context(), "archive", fileOf(data))
-			if err == nil || err.Error() != `artifact store "archive" didn't go on for too long; try again` {
-				t.Error(err)
-			}
+			inBubble(t, stalls(tc.read), func(t *testing.T, b *bench) {
+				began := time.Now()
+				_, err := b.stores.Put(t.Context(), "archive", fileOf(data[:tc.size]))
+				if err == nil || err.Error() != `artifact store "archive" didn't go on for too long; try again` {
+					t.Error(err)
+				}
+				if took := time.Since(began); took < attempts*stallTimeout || took > putTimeout {
+					t.Errorf("given up after %s", took)
+				}
+			})
 		})
 	}
-	t.Run("no answer", func(t *testing.T) {
-		t.Parallel()
-		b := newFaulty(t, stalls(1<<20))
-		b.limits.stall = 50 * time.Millisecond
-		_, err := b.stores.Put(t.Context(), "archive", fileOf(data[:1000]))
-		if err == nil || err.Error() != `artifact store "archive" didn't go on for too long; try again` {
-			t.Error(err)
+}
+
+// One that always goes on, but too slowly, is given up as a whole.
+func TestASlowPutEnds(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(w http.ResponseWriter, r *http.Request) {
+		for r.Method == http.MethodPut {
+			<-time.After(stallTimeout / 2)
+			if _, err := io.CopyN(io.Discard, r.Body, 64<<10); err != nil {
+				return
+			}
 		}
-	})
-	t.Run("slow as a whole", func(t *testing.T) {
-		t.Parallel()
-		b := newFaulty(t, stalls(0))
-		b.limits.put = 50 * time.Millisecond
-		_, err := b.stores.Put(t.Context(), "archive", fileOf(data))
+		w.WriteHeader(http.StatusNoContent)
+	}, func(t *testing.T, b *bench) {
+		began := time.Now()
+		_, err := b.stores.Put(t.Context(), "archive", fileOf(pattern(8<<20)))
 		if err == nil || err.Error() != `artifact store "archive" took too long; try again` {
 			t.Error(err)
 		}
+		if took := time.Since(began); took != putTimeout {
+			t.Errorf("given up after %s", took)
+		}
 	})
-	t.Run("the agent", func(t *testing.T) {
-		t.Parallel()
-		b := newFaulty(t, stalls(1<<30))
-		b.limits.stall = 50 * time.Millisecond
+}
+
+// An agent that gives no more of the file is not the store's fault.
+func TestAStalledAgentEndsAPut(t *testing.T) {
+	t.Parallel()
+	data := pattern(4 << 20)
+	inBubble(t, stalls(1<<30), func(t *testing.T, b *bench) {
 		f := fileOf(data)
 		f.Open = func(ctx context.Context) (io.ReadCloser, error) {
 			return io.NopCloser(&ends{data: data[:1<<20], end: func() error {
@@ -329,13 +340,13 @@ func TestAReadThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newFaulty(t, tc.handle)
-			b.limits.stall, b.limits.open = 300*time.Millisecond, 300*time.Millisecond
-			_, _, err := b.read(alice, h1, artifact.Part{})
-			if want := `artifact store "archive" ` + tc.want; err == nil || err.Error() != want {
-				t.Errorf("%v, want %s", err, want)
-			}
-			b.silent()
+			inBubble(t, tc.handle, func(t *testing.T, b *bench) {
+				_, _, err := b.read(alice, h1, artifact.Part{})
+				if want := `artifact store "archive" ` + tc.want; err == nil || err.Error() != want {
+					t.Errorf("%v, want %s", err, want)
+				}
+				b.silent()
+			})
 		})
 	}
 }
