@@ -38,7 +38,7 @@ func apply(content []byte, edits []wire.Edit, limit int64, name string) ([]byte,
 			return nil, nil, tooLarge(name, limit)
 		}
 		if cap(spare) < size {
-			spare = make([]byte, 0, size)
+			spare = make([]byte, 0, min(int64(size)+int64(size)/8, limit)) // the next edits may add a little each
 		}
 		made = append(made, wire.EditMade{Replaced: n, Line: lineAt(content, first)})
 		content, spare = substitute(spare[:0], content, old, e.New, n), content

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -121,6 +122,20 @@ func TestExplainingHoldsNoLines(t *testing.T) {
 		if taken := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrNoMatch) || taken > 16*size {
 			t.Errorf("%s: %d bytes, %v", what, taken, err)
 		}
+	}
+}
+
+// Edits that add a byte each take two buffers, not one each.
+func TestGrowingEditsShareBuffers(t *testing.T) {
+	const size = 1 << 20
+	content := []byte("@" + strings.Repeat("a", size))
+	edits := slices.Repeat([]wire.Edit{{Old: "@", New: "@."}}, wire.MaxEdits)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	result, _, err := apply(content, edits, wire.MaxEditFile, "f")
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; err != nil || len(result) != size+1+wire.MaxEdits || taken > 4*size {
+		t.Errorf("%d bytes of memory, %d of result, %v", taken, len(result), err)
 	}
 }
 
