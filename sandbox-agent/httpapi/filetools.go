@@ -200,9 +200,9 @@ func (s *Server) room(ctx context.Context, size int64) (release func(), err erro
 	return held.release, nil
 }
 
-// listRoom is what a list takes: its entries and their encoding, and the names of
-// directories.
-const listRoom = 2*wire.MaxList + 1<<20
+// listRoom is what a list takes: its entries, their encoding in a buffer that doubles,
+// what of either is not collected yet, and the names of directories.
+const listRoom = 5*wire.MaxList + 1<<20
 
 func (s *Server) listFiles(w http.ResponseWriter, r *http.Request, _ string) *Refusal {
 	if refusal := noBody(r); refusal != nil {
