@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -75,14 +77,24 @@ func (s *Server) Restart(ctx context.Context) error {
 		"posix", filepath.Join(s.dir, "data"))
 	s.cmd.Env = []string{"ROOT_ACCESS_KEY=" + s.AccessKey, "ROOT_SECRET_KEY=" + s.SecretKey, "HOME=" + s.dir}
 	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
-	if err := s.cmd.Start(); err != nil {
-		return errors.Join(fmt.Errorf("start the S3 server: %w", err), s.output.Close())
-	}
+	// A test that panics stops nothing: the server ends with the thread that starts
+	// it, which so lives as long as the test does.
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
 	s.exited = make(chan struct{})
 	go func() {
-		s.end = s.cmd.Wait()
-		close(s.exited)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := s.cmd.Start()
+		started <- err
+		if err == nil {
+			s.end = s.cmd.Wait()
+			close(s.exited)
+		}
 	}()
+	if err := <-started; err != nil {
+		return errors.Join(fmt.Errorf("start the S3 server: %w", err), s.output.Close())
+	}
 	return s.await(ctx)
 }
 
