@@ -18,23 +18,17 @@ import (
 // file that path leads to, or would. received is how much came, also when it
 // fails; then nothing has changed.
 func (r *Reach) Write(path string, body io.Reader, limit int64) (w wire.WrittenFile, received int64, err error) {
-	p, err := r.walk(path, true)
+	draft, err := r.draft(path)
 	if err != nil {
 		return w, 0, err
 	}
+	p := draft.place
 	defer p.close()
 	defer func() {
 		if err != nil {
 			p.made.undo()
 		}
 	}()
-	if err := p.replaceable(); err != nil {
-		return w, 0, err
-	}
-	draft, err := p.draft()
-	if err != nil {
-		return w, 0, err
-	}
 	defer draft.drop()
 	received, err = upload.Receive(draft, body, limit)
 	if errors.Is(err, upload.ErrTooLarge) {
@@ -52,6 +46,38 @@ func (r *Reach) Write(path string, body io.Reader, limit int64) (w wire.WrittenF
 		return w, received, err
 	}
 	return wire.WrittenFile{Path: p.shown(), Size: received, Mode: octal(draft.mode), Created: !p.exists}, received, nil
+}
+
+// draftAttempts is how often a write begins anew whose directory another one made
+// and, as it failed, removed.
+const draftAttempts = 10
+
+// draft begins to write what path leads to. It keeps the directories on its way:
+// one that holds a draft is not empty.
+func (r *Reach) draft(path string) (d *draft, err error) {
+	for range draftAttempts {
+		if d, err = r.tryDraft(path); !errors.Is(err, ErrNotFound) {
+			break
+		}
+	}
+	return d, err
+}
+
+func (r *Reach) tryDraft(path string) (*draft, error) {
+	p, err := r.walk(path, true)
+	if err != nil {
+		return nil, err
+	}
+	var d *draft
+	if err = p.replaceable(); err == nil {
+		d, err = p.draft()
+	}
+	if err != nil {
+		p.made.undo()
+		p.close()
+		return nil, err
+	}
+	return d, nil
 }
 
 func tooLarge(shown string, limit int64) error {

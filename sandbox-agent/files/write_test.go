@@ -2,11 +2,13 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -200,5 +202,25 @@ func TestWriteKeepsOwnerAndMode(t *testing.T) {
 	var is unix.Stat_t
 	if err := unix.Stat(filepath.Join(dir, "f"), &is); err != nil || is.Uid != 1234 || is.Gid != 4321 {
 		t.Errorf("belongs to %d:%d, %v", is.Uid, is.Gid, err)
+	}
+}
+
+// A write that fails removes the directories that it made, which takes them from
+// no other write.
+func TestAFailedWriteLeavesOthersTheirDirectories(t *testing.T) {
+	t.Parallel()
+	r, _ := fixture(t)
+	for i := range 100 {
+		var writes sync.WaitGroup
+		for j := range 8 {
+			path := fmt.Sprintf("%d/a/b/c/%d", i, j)
+			writes.Go(func() {
+				_, _, err := r.Write(path, strings.NewReader("content"), int64(6+j%2))
+				if j%2 == 0 && !errors.Is(err, upload.ErrTooLarge) && !errors.Is(err, ErrTooLarge) || j%2 == 1 && err != nil {
+					t.Errorf("%s: %v", path, err)
+				}
+			})
+		}
+		writes.Wait()
 	}
 }
