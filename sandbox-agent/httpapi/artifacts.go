@@ -25,8 +25,20 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, _ string) *Refus
 	if err != nil {
 		return refusalOf(err)
 	}
+	if err := r.Context().Err(); err != nil {
+		s.forget(taken)
+		return gone(err)
+	}
 	writeJSON(w, http.StatusCreated, taken)
+	if http.NewResponseController(w).Flush() != nil {
+		s.forget(taken)
+	}
 	return nil
+}
+
+// forget drops an artifact whose id nobody was told, so that it takes no place.
+func (s *Server) forget(a wire.Artifact) {
+	_ = s.artifacts.Drop(a.ID) // fails only when it is gone already
 }
 
 func (s *Server) read(w http.ResponseWriter, r *http.Request, id string) *Refusal {
