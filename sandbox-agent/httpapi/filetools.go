@@ -16,7 +16,7 @@ import (
 // KeepFiles serves the file tools. It comes after KeepUploads, whose route it
 // shares, and before the first request.
 func (s *Server) KeepFiles(f *files.Store) {
-	s.files, s.edits = f, make(chan struct{}, maxLargeEdits)
+	s.files, s.edits, s.smallEdits = f, make(chan struct{}, maxLargeEdits), make(chan struct{}, maxSmallEdits)
 	shared, _ := s.find(wire.FilesPath)
 	shared.methods[http.MethodGet] = s.readFile
 	s.routes = append(s.routes,
@@ -152,10 +152,12 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) (written wire.W
 }
 
 const (
-	// largeEdit is a request to edit of which maxLargeEdits are held at a time:
-	// beside the files, for which unread has room, it is held itself.
+	// largeEdit is a request to edit of which maxLargeEdits are held at a time, and
+	// maxSmallEdits of others: beside the files, for which unread has room, it is held
+	// itself.
 	largeEdit     = 64 << 10
 	maxLargeEdits = 2
+	maxSmallEdits = 16
 )
 
 func (s *Server) editFile(w http.ResponseWriter, r *http.Request, _ string) *Refusal {
@@ -166,13 +168,15 @@ func (s *Server) editFile(w http.ResponseWriter, r *http.Request, _ string) *Ref
 	if s.commands.isClosed() {
 		return draining()
 	}
+	turns := s.smallEdits
 	if r.ContentLength < 0 || r.ContentLength > largeEdit {
-		select {
-		case s.edits <- struct{}{}:
-			defer func() { <-s.edits }()
-		case <-r.Context().Done():
-			return gone(r.Context().Err())
-		}
+		turns = s.edits
+	}
+	select {
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
+	case <-r.Context().Done():
+		return gone(r.Context().Err())
 	}
 	var req wire.EditRequest
 	if refusal := readJSON(w, r, wire.MaxEditBody, &req); refusal != nil {

@@ -189,6 +189,29 @@ func TestLargeEditsWait(t *testing.T) {
 	}
 }
 
+// Small ones are held some at a time.
+func TestSmallEditsWait(t *testing.T) {
+	t.Parallel()
+	s, _, _ := fileTools(t, never{})
+	askFiles(t.Context(), s, http.MethodPut, wire.FilePath+"?path=f", wire.FileType, "abc")
+	for range maxSmallEdits {
+		s.smallEdits <- struct{}{}
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	const change = `{"edits":[{"old":"b","new":"c"}]}`
+	if w := askFiles(gone, s, http.MethodPost, wire.EditPath+"?path=f", contentJSON, change); w.Code != 408 {
+		t.Errorf("one too many: %d %s", w.Code, w.Body)
+	}
+	<-s.smallEdits
+	if w := askFiles(t.Context(), s, http.MethodPost, wire.EditPath+"?path=f", contentJSON, change); w.Code != 200 {
+		t.Errorf("then: %d %s", w.Code, w.Body)
+	}
+	if len(s.smallEdits) != maxSmallEdits-1 {
+		t.Errorf("%d are held", len(s.smallEdits))
+	}
+}
+
 // A file that shrinks while it is sent breaks the connection.
 func TestFileThatShrinksBreaksOff(t *testing.T) {
 	t.Parallel()

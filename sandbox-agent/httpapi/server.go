@@ -45,6 +45,8 @@ type Server struct {
 	files     *files.Store  // nil: none
 	edits     chan struct{} // holds one for each large request to edit
 	routes    []route
+
+	smallEdits chan struct{} // and for each other one
 }
 
 // New returns a server without a session.
