@@ -60,12 +60,21 @@ func (c *cancellable) Read(p []byte) (int, error) {
 	return c.Reader.Read(p)
 }
 
-// turn waits until few enough exports are at work on much.
+// turn waits until few enough exports are at work on much. It returns ErrBusy if all
+// of an export's time went by with that.
 func (s *Store) turn(ctx context.Context) error {
+	select {
+	case s.turns <- struct{}{}: // also when ctx is done: then that is found at work
+		return nil
+	default:
+	}
 	select {
 	case s.turns <- struct{}{}:
 		return nil
 	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), ErrSlow) {
+			return ErrBusy
+		}
 		return ctx.Err()
 	}
 }

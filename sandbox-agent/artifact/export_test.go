@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -232,6 +233,24 @@ func TestACancelledExportEnds(t *testing.T) {
 	if _, err := s.Take(t.Context(), file("f")); err != nil {
 		t.Errorf("a copy waits for no turn: %v", err)
 	}
+}
+
+// TestAnExportThatOnlyWaited is told of the others, not to take less.
+func TestAnExportThatOnlyWaited(t *testing.T) {
+	t.Parallel()
+	s, _, dir := fixture(t)
+	s.patience = time.Millisecond
+	write(t, dir, "tree/f", nil)
+	for range maxTurns {
+		s.turns <- struct{}{}
+	}
+	if _, err := s.Take(t.Context(), Request{Path: "tree", Archive: true, Limit: 1 << 20, Total: 1 << 20}); !errors.Is(err, ErrBusy) {
+		t.Errorf("want ErrBusy, got %v", err)
+	}
+	for range maxTurns {
+		s.done()
+	}
+	nothingIsReserved(t, s)
 }
 
 // TestCloseEndsExports: it waits for them, and they say why.

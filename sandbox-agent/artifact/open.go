@@ -25,6 +25,7 @@ var (
 	ErrArchive   = errors.New("the archive is larger than the limit: export a part of the directory")
 	ErrTotal     = errors.New("it is larger than all artifacts together may be")
 	ErrSlow      = fmt.Errorf("it took longer than %d s: export a part of it, or ask for no digest", wire.ExportSeconds)
+	ErrBusy      = fmt.Errorf("%d other archives or digests are being made, for %d s now: try again once one is done", maxTurns, wire.ExportSeconds)
 	ErrChanged   = errors.New("the file is written to all the time: export it when nothing writes to it")
 	ErrTooMany   = fmt.Errorf("%d artifacts are held: wait until one expires, or drop one", wire.MaxArtifacts)
 	ErrTooMuch   = errors.New("the artifacts that are held take all the room they may: wait until one expires, or drop one")

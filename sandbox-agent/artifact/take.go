@@ -41,7 +41,7 @@ func (s *Store) Take(ctx context.Context, q Request) (wire.Artifact, error) {
 	it, err := e.take(ctx, rel, q)
 	if err != nil {
 		e.end()
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && !errors.Is(err, ErrBusy) {
 			err = context.Cause(ctx)
 		}
 		return wire.Artifact{}, err

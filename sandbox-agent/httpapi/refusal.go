@@ -71,6 +71,7 @@ var answers = []struct {
 	{archive.ErrDepth, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
 	{archive.ErrBytes, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
 	{artifact.ErrTooMuch, http.StatusTooManyRequests, wire.CodeTooManyArtifacts},
+	{artifact.ErrBusy, http.StatusTooManyRequests, wire.CodeTooManyArtifacts},
 	{artifact.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyArtifacts},
 	{artifact.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace},
 	{artifact.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},
