@@ -96,7 +96,7 @@ func TestArchive(t *testing.T) {
 // leave neither memory nor descriptors behind.
 func TestHostileTrees(t *testing.T) {
 	t.Parallel()
-	a := asUser(t, agentOptions{})
+	a := asUser(t, agentOptions{shipped: true}) // the race detector takes many times the memory
 	a.workspace = userWorkspace
 	a.output(t, `mkdir many && python3 -c '
 import os
