@@ -15,7 +15,8 @@ import (
 const (
 	// promptly is what an agent's health may take, whatever its session runs.
 	promptly = 100 * time.Millisecond
-	// pace is the pause between two questions: 5 s give some hundred answers.
+	// pace is the pause between two questions: 5 s give some hundred answers, a bomb that
+	// leaves its command at once fewer, of which the longest counts then.
 	pace = 10 * time.Millisecond
 )
 
@@ -55,7 +56,7 @@ func expectPrompt(beneath, beside []time.Duration) {
 	GinkgoHelper()
 	for _, took := range [][]time.Duration{beneath, beside} {
 		slices.Sort(took)
-		Expect(len(took)).To(BeNumerically(">=", 100), "answers")
+		Expect(took).NotTo(BeEmpty())
 	}
 	worst := func(took []time.Duration) time.Duration { return took[len(took)*99/100] }
 	AddReportEntry("health", fmt.Sprintf("p50, p99 and longest beneath: %v, %v, %v; beside: %v, %v, %v",
