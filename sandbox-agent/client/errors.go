@@ -26,7 +26,7 @@ var ErrBadAnswer = errors.New("agent gave a bad answer")
 // its end. Nothing is left of it.
 var ErrBody = errors.New("the body could not be read")
 
-// What an agent refuses with. The request did not run.
+// What an agent refuses with. The request did not run, but for ErrCancelled.
 var (
 	ErrUnauthorized     = errors.New("agent refused the token")         // 401: another pod has this address
 	ErrSessionRequired  = errors.New("agent has no session bound")      // 409: Bind, then repeat once
@@ -38,6 +38,8 @@ var (
 	ErrNameTaken        = errors.New("all names like it are taken")     // 409
 	ErrStalled          = errors.New("the upload stalled")              // 408
 	ErrChanged          = errors.New("the file changed meanwhile")      // 409: repeat
+	ErrCancelled        = errors.New("the call was cancelled")          // 409: by CancelCall; it may have run
+	ErrManyCalls        = errors.New("calls of several clients")        // 409: CancelCall ended none
 	ErrNotRegular       = errors.New("not a regular file")              // 422
 	ErrNotDirectory     = errors.New("not a directory")                 // 422
 	ErrNotText          = errors.New("not text, so without lines")      // 422
@@ -68,6 +70,8 @@ var errorOf = map[string]error{
 	wire.CodeNameTaken:        ErrNameTaken,
 	wire.CodeStalled:          ErrStalled,
 	wire.CodeChanged:          ErrChanged,
+	wire.CodeCancelled:        ErrCancelled,
+	wire.CodeManyCalls:        ErrManyCalls,
 	wire.CodeNotRegular:       ErrNotRegular,
 	wire.CodeNotDirectory:     ErrNotDirectory,
 	wire.CodeNotText:          ErrNotText,

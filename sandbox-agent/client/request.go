@@ -93,6 +93,7 @@ func (c *Client) request(ctx context.Context, pod Pod, method, path string, head
 	}
 	req.Header.Set("Authorization", "Bearer "+compact)
 	req.Header.Set("User-Agent", "berth")
+	setCall(ctx, req.Header)
 	if body != nil {
 		req.Header.Set("Content-Type", contentJSON)
 	}

@@ -92,6 +92,9 @@ func (s *Server) run(parent context.Context, id string, c shell.Command) (shell.
 	case err != nil:
 		return shell.Result{}, refusalOf(err)
 	}
+	if result.ExitCode == exitKilled && errors.Is(context.Cause(ctx), errCancelled) {
+		result.Notice = join(result.Notice, "The command was cancelled.")
+	}
 	if result.ExitCode == exitKilled && errors.Is(context.Cause(ctx), errEnding) {
 		result.Notice = join(result.Notice, "The command was stopped because the sandbox is shutting down.")
 	}

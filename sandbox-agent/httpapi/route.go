@@ -68,7 +68,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *Refusal {
 	if counted {
 		defer s.activity.end()
 	}
-	return handle(w, r, id)
+	r, end, refusal := s.callOf(r)
+	if refusal != nil {
+		return refusal
+	}
+	defer end()
+	return unlessCancelled(r.Context(), handle(w, r, id))
 }
 
 func (s *Server) find(path string) (*route, string) {

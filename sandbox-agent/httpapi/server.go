@@ -37,6 +37,7 @@ type Server struct {
 
 	session   session
 	commands  commands
+	calls     *calls
 	activity  activity
 	unread    *unread
 	processes Processes // nil: none
@@ -51,7 +52,7 @@ type Server struct {
 
 // New returns a server without a session.
 func New(sh Shell, artifacts *artifact.Store, gate Gate, log *slog.Logger) *Server {
-	s := &Server{shell: sh, artifacts: artifacts, gate: gate, log: log, unread: newUnread(), activity: activity{now: time.Now, since: time.Now()}}
+	s := &Server{shell: sh, artifacts: artifacts, gate: gate, log: log, unread: newUnread(), calls: newCalls(time.Now), activity: activity{now: time.Now, since: time.Now()}}
 	s.routes = []route{
 		{path: wire.HealthPath, open: true, methods: methods{http.MethodGet: s.health}},
 		{path: wire.SessionPath, unbound: true, methods: methods{http.MethodPut: s.bind}},
@@ -59,6 +60,7 @@ func New(sh Shell, artifacts *artifact.Store, gate Gate, log *slog.Logger) *Serv
 		{path: wire.QuiescePath, passive: true, methods: methods{http.MethodPost: s.quiesce}},
 		{path: wire.ExecPath, methods: methods{http.MethodPost: s.exec}},
 		{path: wire.ExecPath + "/", methods: methods{http.MethodDelete: s.cancel}},
+		{path: wire.CallsPath + "/", passive: true, methods: methods{http.MethodDelete: s.cancelCall}},
 		{path: wire.ArtifactsPath, methods: methods{http.MethodPost: s.export}},
 		{path: wire.ArtifactsPath + "/", methods: methods{http.MethodGet: s.read, http.MethodDelete: s.drop}},
 	}

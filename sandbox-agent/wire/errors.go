@@ -1,7 +1,7 @@
 package wire
 
 // Codes of errors. The HTTP status that carries each stands beside it.
-// Everything but CodeInternal is answered before anything ran. An upload that is
+// Everything but CodeInternal and CodeCancelled is answered before anything ran. An upload that is
 // refused leaves nothing, whatever came of it.
 const (
 	CodeBadRequest       = "bad_request"        // 400
@@ -17,6 +17,8 @@ const (
 	CodeSessionRequired  = "session_required"   // 409: bind, then repeat
 	CodeSessionBound     = "session_bound"      // 409: bound to another Sandbox
 	CodeChanged          = "changed"            // 409: the file was written to meanwhile: repeat
+	CodeCancelled        = "cancelled"          // 409: its call was ended by its key
+	CodeManyCalls        = "many_calls"         // 409: more than one call has the key
 	CodeTooLarge         = "too_large"          // 413
 	CodeUnsupportedMedia = "unsupported_media"  // 415
 	CodeQuiesced         = "quiesced"           // 410

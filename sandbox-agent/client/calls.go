@@ -1,0 +1,49 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net/http"
+
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// ValidCallKey tells whether key has the form of a call's key.
+func ValidCallKey(key string) bool { return wire.ValidCallKey(key) }
+
+type callKey struct{}
+
+// WithCall makes the requests of ctx part of a call of their own that CancelCall
+// ends by key, 64 lower-case hexadecimal digits, which says nothing to the agent. A
+// key of another form is left out.
+func WithCall(ctx context.Context, key string) context.Context {
+	if !wire.ValidCallKey(key) {
+		return ctx
+	}
+	id := make([]byte, 32)
+	rand.Read(id) // never fails (crypto/rand)
+	return context.WithValue(ctx, callKey{}, key+"."+hex.EncodeToString(id))
+}
+
+// setCall names ctx's call in a request's header.
+func setCall(ctx context.Context, header http.Header) {
+	if call, ok := ctx.Value(callKey{}).(string); ok {
+		header.Set(wire.CallHeader, call)
+	}
+}
+
+// CancelCall ends the call of that key, of this or another client: its requests
+// that are under way are as if their caller had gone. It returns ErrNotFound when
+// there is none, and ErrManyCalls when there are several: then it ends none. The
+// end of a call that the agent hasn't seen within a minute is kept for 10 s for it,
+// and then is the call's before it begins.
+func (c *Client) CancelCall(ctx context.Context, pod Pod, key string) error {
+	if !wire.ValidCallKey(key) {
+		return notSent{errors.New("not a call's key")}
+	}
+	// A cancelled call must not be part of what it cancels.
+	ctx = context.WithValue(ctx, callKey{}, nil)
+	return c.small(ctx, pod, http.MethodDelete, wire.CallsPath+"/"+key, nil, nil)
+}
