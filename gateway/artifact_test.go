@@ -236,7 +236,7 @@ func TestReadWithoutPod(t *testing.T) {
 		}
 		return wire
 	}
-	if e := read(); e.Code != jsonrpc.CodeInternalError || e.Message != `artifact read failed: session "s" is not ready: ImagePullBackOff: no such image` {
+	if e := read(); e.Code != jsonrpc.CodeInternalError || withoutRequest(e.Message) != `artifact read failed: session "s" is not ready: ImagePullBackOff: no such image` {
 		t.Errorf("without a pod: %v, want an internal error that says why", e)
 	}
 	if resp, body := s.do(http.MethodDelete, "/sessions/s", "alice", nil, nil); resp.StatusCode != 204 {

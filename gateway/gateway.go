@@ -30,6 +30,7 @@ import (
 	"github.com/berth-dev/berth/gateway/keyring"
 	"github.com/berth-dev/berth/gateway/mcpserver"
 	"github.com/berth-dev/berth/gateway/metrics"
+	"github.com/berth-dev/berth/gateway/requestid"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/gateway/store"
 	agent "github.com/berth-dev/berth/sandbox-agent/client"
@@ -80,6 +81,7 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
+	log = slog.New(requestid.Handler(log.Handler()))
 	g := &Gateway{options: options, log: log, client: c, store: session.NewStore(), loaded: make(chan struct{})}
 	g.draining, g.drain = context.WithCancel(context.Background())
 	g.ending, g.end = context.WithCancel(context.Background())

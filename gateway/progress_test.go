@@ -35,6 +35,7 @@ func (l *live) begin(ctx context.Context, era, body string) *http.Response {
 		l.t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer alice")
+	r.Header.Set("X-Request-ID", "r-1")
 	toolHeaders(era, "s")(r)
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {

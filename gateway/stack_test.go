@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -224,12 +225,17 @@ func text(t *testing.T, r *mcp.CallToolResult) string {
 	t.Helper()
 	for _, c := range r.Content {
 		if c, ok := c.(*mcp.TextContent); ok {
-			return c.Text
+			return withoutRequest(c.Text)
 		}
 	}
 	t.Fatalf("result without text: %+v", r)
 	return ""
 }
+
+var mention = regexp.MustCompile(` \(request [0-9a-f]{16}\)$`)
+
+// withoutRequest is a failure's text without the id of its request.
+func withoutRequest(text string) string { return mention.ReplaceAllString(text, "") }
 
 // do sends a plain HTTP request.
 func (s *stack) do(method, path, token string, body io.Reader, change func(*http.Request)) (*http.Response, string) {

@@ -82,6 +82,7 @@ func TestTranscripts(t *testing.T) {
 				resp, answer := l.do(http.MethodPost, "/mcp", "alice", strings.NewReader(body), func(r *http.Request) {
 					mcpHeaders(r, era)
 					r.Header.Set("X-Session-ID", "s")
+					r.Header.Set("X-Request-ID", "r-1")
 					if era >= "2026-07-28" {
 						r.Header.Set("Mcp-Method", x.method)
 						if name := nameOf(x.params); name != "" {
@@ -153,6 +154,7 @@ func TestHTTPTranscripts(t *testing.T) {
 			t.Parallel()
 			l := newLive(t)
 			resp, answer := l.do(x.method, x.path, x.token, strings.NewReader(x.body), func(r *http.Request) {
+				r.Header.Set("X-Request-ID", "r-1")
 				if x.contentType != "" {
 					r.Header.Set("Content-Type", x.contentType)
 				}

@@ -1,10 +1,11 @@
 // Package front is the gateway's HTTP surface: what a request passes before it
 // reaches the MCP server, and the routes beside it.
 //
-// A request passes, in this order: limit (how long its body may be and take),
-// origin (which names and which web pages it may use), audit, authenticate,
-// keep-alive (silent calls survive proxies) and cancel (calls end with their
-// callers). Each is a file of its own.
+// A request passes, in this order: identify (what it is called in logs and
+// errors), limit (how long its body may be and take), origin (which names and
+// which web pages it may use), audit, authenticate, keep-alive (silent calls
+// survive proxies) and cancel (calls end with their callers). Each is a file of
+// its own.
 package front
 
 import (
@@ -84,5 +85,5 @@ func (f *Front) Handler(mcp http.Handler) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
-	return f.limit(f.origin(f.audit(f.authenticate(routes))))
+	return identify(f.limit(f.origin(f.audit(f.authenticate(routes)))))
 }

@@ -103,7 +103,7 @@ func (s *Server) readArtifactByTool(ctx context.Context, req *mcp.CallToolReques
 
 	read, err := s.content(ctx, req.Extra.Header, handle, around(part), maxRead+2*margin)
 	if err == nil && part.Offset > 0 && part.Offset >= read.Size {
-		call.Code, err = audit.CodeFailed, artifact.ErrRange
+		call.Code, err = audit.CodeInvalid, artifact.ErrRange
 	}
 	switch {
 	case errors.Is(err, artifact.ErrNotFound):

@@ -27,6 +27,12 @@ import (
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
+// MCP methods that the middleware knows.
+const (
+	methodCallTool     = "tools/call"
+	methodReadResource = "resources/read"
+)
+
 // Calls reaches the sessions' agents.
 type Calls interface {
 	Files

@@ -143,6 +143,8 @@ func codeOf(ctx context.Context, err error) string {
 		return audit.CodeForbidden
 	case errors.Is(err, session.ErrNotFound), errors.Is(err, artifact.ErrNotFound):
 		return audit.CodeNotFound
+	case errors.Is(err, artifact.ErrRange):
+		return audit.CodeInvalid
 	default:
 		return audit.CodeFailed
 	}

@@ -151,6 +151,6 @@ var _ = Describe("A session", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(admin.Delete(ctx, &corev1.Namespace{ObjectMeta: metaOf(c.namespace)})).To(Succeed())
 		_, text := bash(ctx, session)
-		Expect(text).To(Equal(`sandbox exec failed: namespace "` + c.namespace + `" is being deleted`))
+		Expect(text).To(HavePrefix(`sandbox exec failed: namespace "` + c.namespace + `" is being deleted`))
 	})
 })

@@ -1,0 +1,76 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/berth-dev/berth/gateway/audit"
+	"github.com/berth-dev/berth/gateway/requestid"
+)
+
+// record writes the audit line and the metrics of a call. What failed for no fault
+// of the caller's names its request, by which its lines in the log are found.
+func (s *Server) record(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method != methodCallTool && method != methodReadResource {
+			return next(ctx, method, req)
+		}
+		call := audit.Call{Operation: method, Code: audit.CodePanic}
+		operation := method
+		if params, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
+			call.InBytes = int64(len(params.Arguments))
+			call.Tool, operation = toolLabel(params.Name)
+		}
+		start := time.Now()
+		defer s.Metrics.Begin()()
+		defer func() {
+			call.Duration = time.Since(start)
+			audit.Log(ctx, s.Log, &call)
+			s.Metrics.Call(operation, call.Code, call.Duration, call.InBytes, call.OutBytes)
+		}()
+		result, err := next(audit.WithCall(ctx, &call), method, req)
+		if call.Code == audit.CodePanic { // the handler didn't say
+			call.Code = codeOfAnswer(result, err)
+		}
+		if call.Code == audit.CodeFailed {
+			mention(ctx, result, err)
+		}
+		return result, err
+	}
+}
+
+// codeOfAnswer is the code of what was answered before a handler was reached.
+func codeOfAnswer(result mcp.Result, err error) string {
+	r, ok := result.(*mcp.CallToolResult)
+	if err != nil || ok && r.IsError {
+		return audit.CodeInvalid
+	}
+	return audit.CodeOK
+}
+
+// mention adds the request's id to the text of a failure.
+func mention(ctx context.Context, result mcp.Result, err error) {
+	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) {
+		wire.Message += requestid.Mention(ctx)
+	}
+	if r, ok := result.(*mcp.CallToolResult); ok && r.IsError && len(r.Content) == 1 {
+		if text, ok := r.Content[0].(*mcp.TextContent); ok {
+			text.Text += requestid.Mention(ctx)
+		}
+	}
+}
+
+// toolLabel keeps names that callers make up out of metrics and logs.
+func toolLabel(name string) (tool, operation string) {
+	switch name {
+	case bashName, processOutputName, processInputName, processSignalName, processListName,
+		readFileName, writeFileName, editFileName, listFilesName, exportName, readArtifactName:
+		return name, name
+	default:
+		return "unknown", "unknown_tool"
+	}
+}
