@@ -22,6 +22,7 @@ import (
 
 	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
 	"github.com/berth-dev/berth/gateway/artifact"
+	"github.com/berth-dev/berth/gateway/artifactstore"
 	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/authz"
 	"github.com/berth-dev/berth/gateway/cancellation"
@@ -32,7 +33,6 @@ import (
 	"github.com/berth-dev/berth/gateway/metrics"
 	"github.com/berth-dev/berth/gateway/requestid"
 	"github.com/berth-dev/berth/gateway/session"
-	"github.com/berth-dev/berth/gateway/store"
 	agent "github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -61,7 +61,7 @@ type Gateway struct {
 	agents  *agent.Client
 	store   *session.Store
 	ring    *keyring.Ring
-	stores  store.Stores
+	stores  artifactstore.Stores
 	metrics *metrics.Metrics
 	handler http.Handler
 
@@ -109,7 +109,7 @@ func New(options Options, c client.WithWatch, agents agent.Options, version stri
 	})
 	calls := dispatch.New(g.agents, resolver, g.store, log, g.metrics.Trouble)
 	calls.KeepIn(g.stores)
-	artifacts := &artifact.Reader{Authorizer: authorizer, Source: store.Source{Stores: g.stores, Agents: calls}, Log: log}
+	artifacts := &artifact.Reader{Authorizer: authorizer, Source: artifactstore.Source{Stores: g.stores, Agents: calls}, Log: log}
 	mcp := mcpserver.Server{
 		Calls:      calls,
 		Artifacts:  artifacts,
@@ -161,11 +161,11 @@ func (g *Gateway) loadStores() error {
 	if g.options.ArtifactStores == "" {
 		return nil
 	}
-	configs, err := store.Load(g.options.ArtifactStores)
+	configs, err := artifactstore.Load(g.options.ArtifactStores)
 	if err != nil {
 		return err
 	}
-	g.stores, err = store.New(configs, store.Options{
+	g.stores, err = artifactstore.New(configs, artifactstore.Options{
 		Now: time.Now, Log: g.log, Observe: g.metrics.StoreOperation, Swept: g.metrics.Swept,
 	})
 	return err

@@ -27,8 +27,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-dev/berth/gateway/artifactstore"
 	"github.com/berth-dev/berth/gateway/session"
-	"github.com/berth-dev/berth/gateway/store"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -81,7 +81,7 @@ type Dispatcher struct {
 // New returns a dispatcher that knows no artifact store. observe is told the kind of each trouble with an
 // agent, one of the Trouble constants.
 func New(agent Agent, sessions Sessions, records Records, log *slog.Logger, observe func(kind string)) *Dispatcher {
-	return &Dispatcher{agent: agent, sessions: sessions, records: records, stores: store.Stores{}, log: log, observe: observe}
+	return &Dispatcher{agent: agent, sessions: sessions, records: records, stores: artifactstore.Stores{}, log: log, observe: observe}
 }
 
 // KeepIn makes these its artifact stores, before its first call.

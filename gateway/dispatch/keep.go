@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/gateway/artifact"
+	"github.com/berth-dev/berth/gateway/artifactstore"
 	"github.com/berth-dev/berth/gateway/session"
-	"github.com/berth-dev/berth/gateway/store"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -18,7 +18,7 @@ type Stores interface {
 	// Check tells, in words for the caller, why there is no such store.
 	Check(name string) error
 	// Put returns an error for the caller, or what reading the file returned.
-	Put(ctx context.Context, name string, f *store.File) (artifact.Handle, error)
+	Put(ctx context.Context, name string, f *artifactstore.File) (artifact.Handle, error)
 	Expiry(name string) time.Duration
 }
 
@@ -43,7 +43,7 @@ func (d *Dispatcher) keep(ctx context.Context, rec *session.Record, request clie
 		// A store keeps what its session's limit would have: not this agent's word.
 		return nil, fmt.Errorf("%w: an export of %d bytes, at most %d", client.ErrBadAnswer, taken.Size, most)
 	}
-	handle, err := d.stores.Put(ctx, rec.ArtifactStore, &store.File{
+	handle, err := d.stores.Put(ctx, rec.ArtifactStore, &artifactstore.File{
 		Session: rec.Key, Owner: rec.Owner,
 		Name: taken.Name, MIMEType: taken.MIMEType, Size: taken.Size, SHA256: taken.SHA256,
 		Open: func(ctx context.Context) (io.ReadCloser, error) { return d.openExport(ctx, rec, taken) },

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/gateway/artifact"
+	"github.com/berth-dev/berth/gateway/artifactstore"
 	"github.com/berth-dev/berth/gateway/session"
-	"github.com/berth-dev/berth/gateway/store"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -32,7 +32,7 @@ type shelf struct{ puts []int64 }
 
 func (*shelf) Check(string) error { return nil }
 
-func (s *shelf) Put(_ context.Context, _ string, f *store.File) (artifact.Handle, error) {
+func (s *shelf) Put(_ context.Context, _ string, f *artifactstore.File) (artifact.Handle, error) {
 	s.puts = append(s.puts, f.Size)
 	return artifact.Handle{Key: f.Session, ID: strings.Repeat("0a", 16), Store: "archive", Expiry: artifact.MinExpiry}, nil
 }

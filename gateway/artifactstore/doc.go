@@ -1,4 +1,4 @@
-// Package store keeps exported files in S3-compatible buckets, so that they
+// Package artifactstore keeps exported files in S3-compatible buckets, so that they
 // outlive their session until they expire.
 //
 // A store is defined by the gateway's configuration and named by a template. The
@@ -18,4 +18,4 @@
 // An object appears when its last byte has arrived, and that byte is sent only if
 // all of them have the SHA-256 that the session's agent gave before: so there is
 // never an object with a digest that isn't its own, nor a part of a file.
-package store
+package artifactstore

@@ -1,4 +1,4 @@
-package store
+package artifactstore
 
 import (
 	"bytes"
