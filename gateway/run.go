@@ -48,8 +48,7 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 	defer stop()
 	defer g.end()
 	defer g.drain()
-	running.Go(func() { g.store.Run(background, g.client, g.log) })
-	running.Go(func() { g.ring.Run(background, g.client) })
+	running.Go(func() { g.backend.run(background) })
 	running.Go(func() { g.stores.Run(background) })
 
 	main := &http.Server{
@@ -69,7 +68,7 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 	running.Go(func() { failed <- serve(side, health) })
 	defer side.Close()
 
-	g.log.Info("Waiting for the signing keys and the first list of Sandboxes")
+	g.log.Info("Waiting for " + g.backend.waitsFor)
 	// The port opens when there is something to serve with: a call that came
 	// before would only be told to wait.
 	if err := g.ready(ctx, failed); err != nil {
@@ -88,27 +87,16 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 	}
 }
 
-// ready waits for the signing keys and the first list of Sandboxes.
+// ready waits until there is something to serve with.
 func (g *Gateway) ready(ctx context.Context, failed <-chan error) error {
 	loaded := make(chan error, 1)
-	go func() { loaded <- g.ring.Wait(ctx) }()
-	for _, wait := range []struct {
-		done <-chan error
-		sync <-chan struct{}
-	}{{done: loaded}, {sync: g.store.Synced()}} {
-		select {
-		case err := <-wait.done:
-			if err != nil {
-				return err
-			}
-		case <-wait.sync:
-		case err := <-failed:
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	go func() { loaded <- g.backend.wait(ctx) }()
+	select {
+	case err := <-loaded:
+		return err
+	case err := <-failed:
+		return err
 	}
-	return nil
 }
 
 // ignoreEnd makes being told to stop while starting no failure.
@@ -178,6 +166,6 @@ func (g *Gateway) unready() string {
 	case <-g.loaded:
 		return ""
 	default:
-		return "waiting for the signing keys and the first list of Sandboxes"
+		return "waiting for " + g.backend.waitsFor
 	}
 }
