@@ -9,7 +9,9 @@ package cancellation
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -25,10 +27,21 @@ var (
 // Call names a call as a client does. Two clients of one caller may use the same
 // id in the same session at the same time.
 type Call struct {
-	Caller  [sha256.Size]byte
+	// Caller is who calls, whichever token says so: a client renews its own.
+	Caller  string
 	Session string
 	// ID is the JSON-RPC id as it was sent.
 	ID string
+}
+
+// Key names the call to the agent of its session, by which another replica ends it:
+// 64 hexadecimal digits that tell the agent nothing.
+func (c Call) Key() string {
+	h := sha256.New()
+	for _, part := range []string{"berth call", c.Caller, c.Session, c.ID} {
+		fmt.Fprintf(h, "%d:%s", len(part), part) // so that no two lists of parts are one text
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // goneFor is how long after a disconnect a notification about the same call is
@@ -94,25 +107,42 @@ func (r *Registry) forget() {
 	}
 }
 
-// Cancel ends the call if exactly one is under way by that name: of two it can't
-// be told which one is meant. A call by that name that has just ended with its
-// connection is the one that is meant.
-func (r *Registry) Cancel(call Call) bool {
+// Outcome says what a notification about a call found here.
+type Outcome int
+
+// What a notification finds.
+const (
+	// Unknown: no such call. Another replica may have it.
+	Unknown Outcome = iota
+	// Cancelled: one, which was ended.
+	Cancelled
+	// Gone: one that had just ended with its connection: it was meant.
+	Gone
+	// Several: it can't be told which one is meant, so none was ended.
+	Several
+)
+
+// Cancel ends the call if exactly one is under way by that name.
+func (r *Registry) Cancel(call Call) Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if since, ok := r.gone[call]; ok {
 		delete(r.gone, call)
 		if r.now().Sub(since) <= goneFor {
-			return false
+			return Gone
 		}
 	}
-	if len(r.calls[call]) != 1 {
-		return false
+	switch len(r.calls[call]) {
+	case 0:
+		return Unknown
+	case 1:
+		for e := range r.calls[call] {
+			e.cancel(ErrNotified)
+		}
+		return Cancelled
+	default:
+		return Several
 	}
-	for e := range r.calls[call] {
-		e.cancel(ErrNotified)
-	}
-	return true
 }
 
 type contextKey struct{}

@@ -18,19 +18,19 @@ func TestCancelMeansExactlyOneCall(t *testing.T) {
 	}
 
 	first, endFirst := begin()
-	if !r.Cancel(call) || !errors.Is(context.Cause(first), ErrNotified) {
+	if r.Cancel(call) != Cancelled || !errors.Is(context.Cause(first), ErrNotified) {
 		t.Error("the only call was not cancelled")
 	}
 	second, endSecond := begin()
-	if r.Cancel(call) || second.Err() != nil {
+	if r.Cancel(call) != Several || second.Err() != nil {
 		t.Error("one of two calls of the same name was cancelled")
 	}
 	endFirst(false)
-	if r.Cancel(Call{Session: "s", ID: "2"}) || r.Cancel(Call{Session: "t", ID: "1"}) || second.Err() != nil {
+	if r.Cancel(Call{Session: "s", ID: "2"}) != Unknown || r.Cancel(Call{Session: "t", ID: "1"}) != Unknown || second.Err() != nil {
 		t.Error("a call of another name was cancelled")
 	}
 	endSecond(false)
-	if r.Cancel(call) || len(r.calls) != 0 {
+	if r.Cancel(call) != Unknown || len(r.calls) != 0 {
 		t.Error("a finished call is still known")
 	}
 }
@@ -47,17 +47,17 @@ func TestNotificationAfterDisconnect(t *testing.T) {
 
 	other, cancel := context.WithCancelCause(t.Context())
 	defer r.Begin(call, cancel)(false)
-	if r.Cancel(call) || other.Err() != nil {
+	if r.Cancel(call) != Gone || other.Err() != nil {
 		t.Error("the other call was cancelled")
 	}
-	if !r.Cancel(call) {
+	if r.Cancel(call) != Cancelled {
 		t.Error("the second notification means the other call")
 	}
 
 	_, gone := context.WithCancelCause(t.Context())
 	r.Begin(call, gone)(true)
 	now = now.Add(goneFor + 1)
-	if !r.Cancel(call) {
+	if r.Cancel(call) != Cancelled {
 		t.Error("a disconnect of long ago kept a call from being cancelled")
 	}
 }
@@ -83,5 +83,24 @@ func TestFollow(t *testing.T) {
 	<-ctx.Done()
 	if cause := context.Cause(ctx); !errors.Is(cause, ErrNotified) {
 		t.Errorf("cause %v, want %v", cause, ErrNotified)
+	}
+}
+
+// Every part of a name makes another key, also where the parts' texts are the same
+// one after the other.
+func TestKeysOfCallsDiffer(t *testing.T) {
+	t.Parallel()
+	keys := map[string]Call{}
+	for _, call := range []Call{
+		{"alice", "s", "1"}, {"alice", "s", `"1"`}, {"alice", "s1", ""}, {"alices", "", "1"}, {"alic", "es", "1"}, {"bob", "s", "1"}, {},
+	} {
+		key := call.Key()
+		if other, ok := keys[key]; ok || len(key) != 64 {
+			t.Errorf("key %q of %+v is that of %+v", key, call, other)
+		}
+		keys[key] = call
+	}
+	if (Call{"alice", "s", "1"}).Key() != (Call{"alice", "s", "1"}).Key() {
+		t.Error("a call has two keys")
 	}
 }

@@ -13,7 +13,7 @@
 //	Upload                        never, nor once its body was read from: it can't
 //	                              be read again
 //	Processes, Output, ReadLines,
-//	ReadBytes, ListFiles          once: they have none
+//	ReadBytes, ListFiles, Cancel  once: they have none
 //	Start                         once, in the same container alone: its agent
 //	                              knows the process by an id that the call carries
 //	Read                          never: its caller can
@@ -43,6 +43,8 @@ type Agent interface {
 	ReadArtifact(ctx context.Context, pod client.Pod, id string, span client.Span, budget int64) (*client.Reading, error)
 	DropArtifact(ctx context.Context, pod client.Pod, id string) error
 	Upload(ctx context.Context, pod client.Pod, name string, size int64, body io.Reader) (*client.File, error)
+	// CancelCall ends the call of that key, of any replica, if there is one alone.
+	CancelCall(ctx context.Context, pod client.Pod, key string) error
 	Processes
 	Files
 }

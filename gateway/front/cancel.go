@@ -7,9 +7,8 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/cancellation"
-	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
 // message is what cancellation reads of a JSON-RPC message.
@@ -41,7 +40,6 @@ func (f *Front) cancel(next http.Handler) http.Handler {
 		}
 		bodyRead(w)
 		share.Keep(costOf(int64(len(body))))
-		startStream(r.Context())
 		r.Body = io.NopCloser(bytes.NewReader(body))
 
 		// A batch has neither id nor method here: its calls end with their HTTP
@@ -50,6 +48,9 @@ func (f *Front) cancel(next http.Handler) http.Handler {
 		if err != nil {
 			f.refuseMessage(w, err)
 			return
+		}
+		if m.Method != methodCancelled { // which is answered with a status, however late
+			startStream(r.Context())
 		}
 		ctx, end := r.Context(), context.CancelFunc(func() {})
 		if batch {
@@ -65,34 +66,15 @@ func (f *Front) cancel(next http.Handler) http.Handler {
 		defer context.AfterFunc(f.Options.Ending, func() { cancel(cancellation.ErrShutdown) })()
 		if call, ok := callOf(r, m); ok {
 			if m.Method == methodCancelled {
-				f.Calls.Cancel(call)
+				f.cancelCall(ctx, r.Header, call)
 			} else {
+				ctx = client.WithCall(ctx, call.Key())
 				ended := f.Calls.Begin(call, cancel)
 				defer func() { ended(r.Context().Err() != nil) }()
 			}
 		}
 		next.ServeHTTP(w, r.WithContext(cancellation.WithScope(ctx, scope)))
 	})
-}
-
-// callOf names the call that m is, or that m cancels.
-func callOf(r *http.Request, m message) (cancellation.Call, bool) {
-	caller, ok := authn.FromContext(r.Context())
-	if !ok {
-		return cancellation.Call{}, false
-	}
-	id := m.ID
-	if m.Method == methodCancelled {
-		var params struct {
-			RequestID json.RawMessage `json:"requestId"`
-		}
-		_ = json.Unmarshal(m.Params, &params) // what is malformed names no call
-		id = params.RequestID
-	}
-	if len(id) == 0 {
-		return cancellation.Call{}, false
-	}
-	return cancellation.Call{Caller: caller.ID(), Session: r.Header.Get(session.Header), ID: string(id)}, true
 }
 
 // until returns a context that also ends when other does.

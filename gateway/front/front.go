@@ -58,6 +58,7 @@ type Front struct {
 	Artifacts     Artifacts
 	Namespaces    session.Namespaces
 	Calls         *cancellation.Registry
+	Cancels       Canceller
 	Metrics       *metrics.Metrics
 	Log           *slog.Logger
 	Options       Options

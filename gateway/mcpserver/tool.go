@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/authz"
 	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
 // invalidArguments begins the text of a call that was refused before it began.
@@ -137,7 +138,7 @@ func (s *Server) authorize(ctx context.Context, req session.Request, verb authz.
 // codeOf is the audit code of a failed call.
 func codeOf(ctx context.Context, err error) string {
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, client.ErrCancelled):
 		return audit.CodeCancelled
 	case errors.Is(err, session.ErrNotAvailable), errors.Is(err, session.ErrForbidden):
 		return audit.CodeForbidden

@@ -1,0 +1,79 @@
+package front
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/berth-dev/berth/gateway/artifact"
+	"github.com/berth-dev/berth/gateway/authn"
+	"github.com/berth-dev/berth/gateway/authz"
+	"github.com/berth-dev/berth/gateway/cancellation"
+	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/sandbox-agent/client"
+)
+
+// Canceller ends calls that other replicas carry.
+type Canceller interface {
+	// Cancel ends the call of that key, if there is exactly one, in a session
+	// that exists.
+	Cancel(ctx context.Context, req session.Request, key string) error
+}
+
+// cancelWait is how long a notification is followed up: a session whose call waits
+// for it may be about to be ready.
+const cancelWait = 10 * time.Second
+
+// callOf names the call that m is, or that m cancels.
+func callOf(r *http.Request, m message) (cancellation.Call, bool) {
+	caller, ok := authn.FromContext(r.Context())
+	if !ok {
+		return cancellation.Call{}, false
+	}
+	id := m.ID
+	if m.Method == methodCancelled {
+		var params struct {
+			RequestID json.RawMessage `json:"requestId"`
+		}
+		_ = json.Unmarshal(m.Params, &params) // what is malformed names no call
+		id = params.RequestID
+	}
+	if len(id) == 0 {
+		return cancellation.Call{}, false
+	}
+	return cancellation.Call{Caller: caller.Owner(), Session: r.Header.Get(session.Header), ID: string(id)}, true
+}
+
+// cancelCall ends the call that a notification names: here, or, if it isn't known
+// here, wherever its session's agent has it from. Who may not use the session may
+// not end what it does either. That nothing was ended is no failure: the call may
+// have ended by itself.
+func (f *Front) cancelCall(ctx context.Context, header http.Header, call cancellation.Call) {
+	if f.Calls.Cancel(call) != cancellation.Unknown {
+		return
+	}
+	id, err := session.FromHeader(header)
+	if err != nil {
+		return // a call without a session has nothing in a pod
+	}
+	// Whoever notifies may hang up at once.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
+	defer cancel()
+	defer context.AfterFunc(f.Options.Ending, cancel)()
+	caller, _ := authn.FromContext(ctx) // callOf has found it
+	req := session.Request{Key: session.Key{Namespace: f.Namespaces.For(caller), Name: id}, Caller: caller}
+	allowed, err := f.Authorizer.Allowed(ctx, caller, authz.Create, req.Key.Namespace, id)
+	if err != nil || !allowed {
+		f.Log.InfoContext(ctx, "Notification of a cancelled call was not followed up", "namespace", req.Key.Namespace, "session", id, "allowed", allowed, "error", err)
+		return
+	}
+	switch err = f.Cancels.Cancel(ctx, req, call.Key()); {
+	case err == nil, errors.Is(err, artifact.ErrNotFound), errors.Is(err, session.ErrNotFound):
+	case errors.Is(err, client.ErrManyCalls):
+		f.Log.InfoContext(ctx, "Calls of several clients have the id that one of them cancelled: none was ended", "namespace", req.Key.Namespace, "session", id)
+	default:
+		f.Log.InfoContext(ctx, "Cancelled call could not be looked for in its session", "namespace", req.Key.Namespace, "session", id, "error", err)
+	}
+}
