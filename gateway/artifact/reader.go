@@ -2,7 +2,6 @@ package artifact
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -19,9 +18,6 @@ type Reader struct {
 	Source     Source
 	Log        *slog.Logger
 }
-
-// errUnasked is for the caller; the log has more.
-var errUnasked = errors.New("callers can't be authorized at the moment; try again")
 
 // Open opens a part of an artifact for the caller of ctx. It needs no
 // X-Session-ID: the handle names the session. But if header has one, it must be
@@ -43,7 +39,7 @@ func (r *Reader) Open(ctx context.Context, header http.Header, handle Handle, pa
 	switch {
 	case err != nil:
 		r.Log.ErrorContext(ctx, "Caller could not be authorized", "namespace", handle.Namespace, "session", handle.Name, "error", err)
-		return nil, errUnasked
+		return nil, authz.ErrUnavailable
 	case !allowed:
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, session.ErrForbidden)
 	}

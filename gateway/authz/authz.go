@@ -4,6 +4,7 @@ package authz
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"time"
 
@@ -29,6 +30,10 @@ const (
 	// Delete ends the session.
 	Delete Verb = "delete"
 )
+
+// ErrUnavailable tells a caller that the question could not be asked; why is for the
+// log alone.
+var ErrUnavailable = errors.New("callers can't be authorized at the moment; try again")
 
 // Authorizer tells whether a caller may use a session. An error means that the
 // question could not be asked.

@@ -11,7 +11,7 @@ import (
 // client.ErrNotFound if no such call is under way, and client.ErrManyCalls if there
 // are several, of which it ends none.
 func (d *Dispatcher) Cancel(ctx context.Context, req session.Request, key string) error {
-	req.MayCreate, req.Existing = false, true
+	req.Mode = session.Known
 	_, err := d.call(ctx, req, harmless, func(ctx context.Context, rec *session.Record) error {
 		return d.agent.CancelCall(ctx, rec.Pod(), key)
 	})

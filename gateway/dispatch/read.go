@@ -16,7 +16,7 @@ import (
 // ends with ctx, and with the session or its pod.
 func (d *Dispatcher) Open(ctx context.Context, caller *authn.Caller, handle artifact.Handle, part artifact.Part) (*artifact.Reading, error) {
 	var reading *artifact.Reading
-	req := session.Request{Key: handle.Key, Caller: caller, Existing: true}
+	req := session.Request{Key: handle.Key, Caller: caller, Mode: session.Known}
 	_, err := d.call(ctx, req, never, func(_ context.Context, rec *session.Record) (err error) {
 		reading, err = d.open(ctx, rec, handle.ID, part)
 		return err

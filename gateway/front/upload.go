@@ -45,21 +45,17 @@ type uploaded struct {
 // upload streams a file into a session, which is made if there is none: 201. Its
 // body is not read before the session's agent has agreed to take it.
 func (f *Front) upload(w http.ResponseWriter, r *http.Request) {
-	start := time.Now()
-	call := audit.Call{Operation: "upload_file", Code: audit.CodePanic}
+	r, call, end := f.record(r, "upload_file")
 	body := &fileBody{body: r.Body, extend: func() { f.extendBody(w) }, release: func() { bodyRead(w) }}
 	defer body.stop()
-	defer f.Metrics.Begin()()
 	defer func() {
 		call.InBytes = body.read()
-		call.Duration = time.Since(start)
-		audit.Log(r.Context(), f.Log, &call)
-		f.Metrics.Call(call.Operation, call.Code, call.Duration, call.InBytes, 0)
+		end()
 	}()
 	if r.ContentLength == 0 {
 		bodyRead(w) // there is none: only a disconnect is still to be noticed
 	}
-	req, name, refusal := f.uploadRequest(r, &call)
+	req, name, refusal := f.uploadRequest(r, call)
 	if refusal != nil {
 		refuseUpload(w, r, body, refusal)
 		return
@@ -110,13 +106,13 @@ func (f *Front) uploadRequest(r *http.Request, call *audit.Call) (req session.Re
 	if err != nil {
 		call.Code = audit.CodeFailed
 		f.Log.ErrorContext(r.Context(), "Caller could not be authorized", "namespace", call.Namespace, "session", id, "error", err)
-		return req, "", &refusal{status: http.StatusServiceUnavailable, code: "authorization_unavailable", message: "callers can't be authorized at the moment; try again"}
+		return req, "", &refusal{status: http.StatusServiceUnavailable, code: "authorization_unavailable", message: authz.ErrUnavailable.Error()}
 	}
 	if !allowed {
 		call.Code = audit.CodeForbidden
 		return req, "", &refusal{status: http.StatusForbidden, code: "forbidden", message: session.ErrForbidden.Error()}
 	}
-	return session.Request{Key: session.Key{Namespace: call.Namespace, Name: id}, Caller: caller, MayCreate: true}, name, nil
+	return session.Request{Key: session.Key{Namespace: call.Namespace, Name: id}, Caller: caller, Mode: session.FindOrCreate}, name, nil
 }
 
 // uploadParameters returns the name, which is the only parameter. Of headers,

@@ -9,7 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/berth-dev/berth/gateway/audit"
-	"github.com/berth-dev/berth/gateway/authz"
 	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
@@ -57,17 +56,16 @@ func (s *Server) bash(ctx context.Context, req *mcp.CallToolRequest, in bashIn) 
 	if in.Terminal && !in.Background {
 		return nil, fmt.Errorf("%sterminal needs background: a command that is waited for has none", invalidArguments)
 	}
-	call := audit.FromContext(ctx)
-	target, err := s.request(ctx, req.Extra.Header)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.authorize(ctx, target, authz.Create); err != nil {
-		return failure(execFailed + err.Error()), nil
-	}
-	if in.Background {
-		return s.background(ctx, target, in)
-	}
+	return s.inSession(ctx, req, execFailed, func(ctx context.Context, target session.Request) (*mcp.CallToolResult, error) {
+		if in.Background {
+			return s.background(ctx, target, in)
+		}
+		return s.run(ctx, req, target, in)
+	})
+}
+
+// run runs a command and waits for it.
+func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, target session.Request, in bashIn) (*mcp.CallToolResult, error) {
 	output, stop := report(ctx, req)
 	defer stop()
 	result, err := s.Calls.Exec(ctx, target, dispatch.Command{
@@ -77,20 +75,14 @@ func (s *Server) bash(ctx context.Context, req *mcp.CallToolRequest, in bashIn) 
 		Output:         output,
 	})
 	if err != nil {
-		call.Code = codeOf(ctx, err)
-		return failure(execFailed + err.Error()), nil
+		return nil, err
 	}
+	call := audit.FromContext(ctx)
 	call.OutBytes = int64(len(result.Stdout) + len(result.Stderr))
-	call.Code = audit.CodeOK
 	if result.ExitCode != 0 {
 		call.Code = audit.CodeExit
 	}
-	answer, err := bashResult(target.Key, result)
-	if err != nil {
-		call.Code = audit.CodeFailed
-		return failure(execFailed + err.Error()), nil
-	}
-	return answer, nil
+	return bashResult(target.Key, result)
 }
 
 // background starts a process, which outlives the call. It needs no timeout, and
@@ -103,10 +95,9 @@ func (s *Server) background(ctx context.Context, target session.Request, in bash
 	began := time.Now()
 	started, notice, err := s.Calls.Start(ctx, target, process)
 	if err != nil {
-		audit.FromContext(ctx).Code = codeOf(ctx, err)
-		return failure(execFailed + err.Error()), nil
+		return nil, err
 	}
-	return s.answer(ctx, execFailed, bashOut{
+	return answer(bashOut{
 		DurationMS: time.Since(began).Milliseconds(),
 		ProcessID:  started.ID,
 		Notice:     dispatch.JoinNotices(notice, started.Notice),

@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/berth-dev/berth/gateway/audit"
-	"github.com/berth-dev/berth/gateway/authz"
 	"github.com/berth-dev/berth/gateway/dispatch"
+	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -70,36 +70,28 @@ func exportTool() *mcp.Tool {
 
 // export takes a file. Its result holds none of its bytes.
 func (s *Server) export(ctx context.Context, req *mcp.CallToolRequest, in exportIn) (*mcp.CallToolResult, error) {
-	call := audit.FromContext(ctx)
-	target, err := s.request(ctx, req.Extra.Header)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.authorize(ctx, target, authz.Create); err != nil {
-		return failure(exportFailed + err.Error()), nil
-	}
-	taken, notice, err := s.Calls.Export(ctx, target, client.ExportRequest{Path: in.Path, Archive: in.Archive, Digest: in.SHA256})
-	if err != nil {
-		call.Code = codeOf(ctx, err)
-		return failure(exportFailed + err.Error()), nil
-	}
-	result := exportOut{
-		Name: taken.Name, MIMEType: taken.MIMEType, Size: taken.Size,
-		URI: taken.Handle.URI(), SHA256: taken.SHA256, Notice: dispatch.JoinNotices(notice, taken.Notice),
-	}
-	out, err := encode(result)
-	if err != nil {
-		call.Code = audit.CodeFailed
-		return failure(exportFailed + err.Error()), nil
-	}
-	call.Code, call.OutBytes = audit.CodeOK, taken.Size
-	return &mcp.CallToolResult{
-		Content: []mcp.Content{
-			&mcp.TextContent{Text: describe(&result, taken.ExpiresIn)},
-			&mcp.ResourceLink{URI: result.URI, Name: result.Name, MIMEType: result.MIMEType, Size: ptr(result.Size)},
-		},
-		StructuredContent: out,
-	}, nil
+	return s.inSession(ctx, req, exportFailed, func(ctx context.Context, target session.Request) (*mcp.CallToolResult, error) {
+		taken, notice, err := s.Calls.Export(ctx, target, client.ExportRequest{Path: in.Path, Archive: in.Archive, Digest: in.SHA256})
+		if err != nil {
+			return nil, err
+		}
+		result := exportOut{
+			Name: taken.Name, MIMEType: taken.MIMEType, Size: taken.Size,
+			URI: taken.Handle.URI(), SHA256: taken.SHA256, Notice: dispatch.JoinNotices(notice, taken.Notice),
+		}
+		out, err := encode(result)
+		if err != nil {
+			return nil, err
+		}
+		audit.FromContext(ctx).OutBytes = taken.Size
+		return &mcp.CallToolResult{
+			Content: []mcp.Content{
+				&mcp.TextContent{Text: describe(&result, taken.ExpiresIn)},
+				&mcp.ResourceLink{URI: result.URI, Name: result.Name, MIMEType: result.MIMEType, Size: ptr(result.Size)},
+			},
+			StructuredContent: out,
+		}, nil
+	})
 }
 
 // describe says in words what the structured result says: some hosts show a

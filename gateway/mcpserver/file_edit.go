@@ -96,6 +96,6 @@ func (s *Server) editFile(ctx context.Context, req *mcp.CallToolRequest, in edit
 			out.Replacements += made.Replaced
 			out.Edits = append(out.Edits, editOut{made.Replaced, made.Line})
 		}
-		return s.answer(ctx, editFileFailed, out)
+		return answer(out)
 	})
 }

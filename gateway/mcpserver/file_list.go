@@ -110,8 +110,7 @@ func (s *Server) listFiles(ctx context.Context, req *mcp.CallToolRequest, in lis
 		if err != nil {
 			return nil, err
 		}
-		call := audit.FromContext(ctx)
-		call.Code, call.OutBytes = audit.CodeOK, int64(len(out))
+		audit.FromContext(ctx).OutBytes = int64(len(out))
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(out)}}, StructuredContent: out}, nil
 	})
 }

@@ -108,8 +108,7 @@ func fileResult(ctx context.Context, out *readFileOut) (*mcp.CallToolResult, err
 	if out.Content != "" { // an empty text is no block that says something
 		text = append(text, &mcp.TextContent{Text: out.Content})
 	}
-	call := audit.FromContext(ctx)
-	call.Code, call.OutBytes = audit.CodeOK, int64(len(out.Content))
+	audit.FromContext(ctx).OutBytes = int64(len(out.Content))
 	return &mcp.CallToolResult{
 		Content:           append(text, &mcp.TextContent{Text: about}),
 		StructuredContent: encoded,

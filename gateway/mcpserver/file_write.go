@@ -74,7 +74,7 @@ func (s *Server) writeFile(ctx context.Context, req *mcp.CallToolRequest, in wri
 		if err != nil {
 			return nil, err
 		}
-		return s.answer(ctx, writeFileFailed, writeFileOut{
+		return answer(writeFileOut{
 			Path: written.Path, Size: written.Size, Mode: written.Mode, Created: written.Created, Notice: notice,
 		})
 	})

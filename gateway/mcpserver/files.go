@@ -8,8 +8,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/berth-dev/berth/gateway/audit"
-	"github.com/berth-dev/berth/gateway/authz"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
@@ -41,32 +39,19 @@ func filePathSchema(of string) *jsonschema.Schema {
 	}
 }
 
-// onFile runs a call about the session's files. What ask returns is the result;
-// an error is a result with text only, which begins with failed.
+// onFile runs a call about the session's files.
 func (s *Server) onFile(ctx context.Context, req *mcp.CallToolRequest, failed string, ask func(context.Context, session.Request) (*mcp.CallToolResult, error)) (*mcp.CallToolResult, error) {
-	call := audit.FromContext(ctx)
-	target, err := s.request(ctx, req.Extra.Header)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.authorize(ctx, target, authz.Create); err != nil {
-		return failure(failed + err.Error()), nil
-	}
-	result, err := ask(ctx, target)
-	if err != nil {
-		call.Code = codeOf(ctx, err)
-		return failure(failed + err.Error() + fileAdvice(err)), nil
-	}
-	return result, nil
+	return s.inSession(ctx, req, failed, func(ctx context.Context, target session.Request) (*mcp.CallToolResult, error) {
+		result, err := ask(ctx, target)
+		return result, advised(err)
+	})
 }
 
-// fileAdvice ends the text of a refusal for which a tool other than the one that
-// was called is the way.
-func fileAdvice(err error) string {
-	switch {
-	case errors.Is(err, client.ErrNotText):
-		return fmt.Sprintf("; its bytes are read, in base64, with byte_offset, or handed over whole with %s", exportName)
-	default:
-		return ""
+// advised ends the text of a refusal for which a tool other than the one that was
+// called is the way.
+func advised(err error) error {
+	if errors.Is(err, client.ErrNotText) {
+		return fmt.Errorf("%w; its bytes are read, in base64, with byte_offset, or handed over whole with %s", err, exportName)
 	}
+	return err
 }

@@ -6,18 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/berth-dev/berth/gateway/artifact"
-	"github.com/berth-dev/berth/gateway/audit"
-	"github.com/berth-dev/berth/gateway/authn"
-	"github.com/berth-dev/berth/gateway/authz"
-	"github.com/berth-dev/berth/gateway/session"
-	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
 // invalidArguments begins the text of a call that was refused before it began.
@@ -94,61 +86,6 @@ func encode(v any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("encode result: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// request says which session a tool call is for, checking that its caller may
-// use it. No session is touched before.
-func (s *Server) request(ctx context.Context, header http.Header) (session.Request, error) {
-	call := audit.FromContext(ctx)
-	call.Code = audit.CodeInvalid
-	id, err := session.FromHeader(header)
-	if err != nil {
-		return session.Request{}, err
-	}
-	call.Session = id
-	caller, ok := authn.FromContext(ctx)
-	if !ok {
-		return session.Request{}, authn.ErrUnauthenticated
-	}
-	call.Namespace = s.Namespaces.For(caller)
-	req := session.Request{
-		Key:       session.Key{Namespace: call.Namespace, Name: id},
-		Caller:    caller,
-		MayCreate: true,
-	}
-	return req, nil
-}
-
-// authorize asks whether the caller may use the session.
-func (s *Server) authorize(ctx context.Context, req session.Request, verb authz.Verb) error {
-	call := audit.FromContext(ctx)
-	allowed, err := s.Authorizer.Allowed(ctx, req.Caller, verb, req.Key.Namespace, req.Key.Name)
-	if err != nil {
-		call.Code = audit.CodeFailed
-		s.Log.ErrorContext(ctx, "Caller could not be authorized", "namespace", req.Key.Namespace, "session", req.Key.Name, "error", err)
-		return errors.New("callers can't be authorized at the moment; try again")
-	}
-	if !allowed {
-		call.Code = audit.CodeForbidden
-		return session.ErrForbidden
-	}
-	return nil
-}
-
-// codeOf is the audit code of a failed call.
-func codeOf(ctx context.Context, err error) string {
-	switch {
-	case ctx.Err() != nil, errors.Is(err, client.ErrCancelled):
-		return audit.CodeCancelled
-	case errors.Is(err, session.ErrNotAvailable), errors.Is(err, session.ErrForbidden):
-		return audit.CodeForbidden
-	case errors.Is(err, session.ErrNotFound), errors.Is(err, artifact.ErrNotFound):
-		return audit.CodeNotFound
-	case errors.Is(err, artifact.ErrRange):
-		return audit.CodeInvalid
-	default:
-		return audit.CodeFailed
-	}
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -45,15 +45,26 @@ func NewResolver(c client.Client, store *Store, options Options) *Resolver {
 	return &Resolver{client: c, store: store, options: options, creates: newFlights()}
 }
 
+// Mode says what is done about a session that the watch hasn't told of.
+type Mode int
+
+// Modes of a Request.
+const (
+	// Find asks the API server for it: ErrNotFound if there is none.
+	Find Mode = iota
+	// FindOrCreate makes it if there is none.
+	FindOrCreate
+	// Known is ErrNotFound at once, and also for one that is being deleted: the API
+	// server isn't asked.
+	Known
+)
+
 // Request says which session is wanted, by whom.
 type Request struct {
 	Key    Key
 	Caller *authn.Caller
-	// MayCreate lets a missing one be made.
-	MayCreate bool
-	// Existing wants one that the watch has told of and that isn't being deleted:
-	// any other is ErrNotFound at once, and the API server isn't asked.
-	Existing bool
+	// Mode says what is done about a session that isn't there.
+	Mode Mode
 	// NotPod is the UID of a pod that has said that it takes no more calls.
 	NotPod string
 }

@@ -42,7 +42,7 @@ func (w *waiting) step(ctx context.Context) (*Record, error) {
 	if !w.request.Caller.Owns(rec.Owner) {
 		return nil, ErrNotAvailable
 	}
-	if rec.Deleting && w.request.Existing {
+	if rec.Deleting && w.request.Mode == Known {
 		return nil, ErrNotFound
 	}
 	if rec.suspect || (!w.confirmed && !rec.Deleting && readiness(rec) == stateFailed) {
@@ -77,7 +77,7 @@ func (w *waiting) step(ctx context.Context) (*Record, error) {
 // missing handles a session that the store does not have.
 func (w *waiting) missing(ctx context.Context) (*Record, error) {
 	r := w.resolver
-	if w.request.Existing {
+	if w.request.Mode == Known {
 		return nil, ErrNotFound
 	}
 	if w.awaited != "" && !w.seen {
@@ -93,7 +93,7 @@ func (w *waiting) missing(ctx context.Context) (*Record, error) {
 	if w.last != nil && !w.last.CreatedByGateway {
 		return nil, ErrNotFound // deleted while it was waited for: only its maker makes it again
 	}
-	if w.request.MayCreate && r.options.Create {
+	if w.request.Mode == FindOrCreate && r.options.Create {
 		made, err := r.create(ctx, w.request)
 		if err != nil {
 			return nil, err
