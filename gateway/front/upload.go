@@ -45,17 +45,21 @@ type uploaded struct {
 // upload streams a file into a session, which is made if there is none: 201. Its
 // body is not read before the session's agent has agreed to take it.
 func (f *Front) upload(w http.ResponseWriter, r *http.Request) {
-	r, call, end := f.record(r, "upload_file")
+	start := time.Now()
+	call := audit.Call{Operation: "upload_file", Code: audit.CodePanic}
 	body := &fileBody{body: r.Body, extend: func() { f.extendBody(w) }, release: func() { bodyRead(w) }}
 	defer body.stop()
+	defer f.Metrics.Begin()()
 	defer func() {
 		call.InBytes = body.read()
-		end()
+		call.Duration = time.Since(start)
+		audit.Log(r.Context(), f.Log, &call)
+		f.Metrics.Call(call.Operation, call.Code, call.Duration, call.InBytes, 0)
 	}()
 	if r.ContentLength == 0 {
 		bodyRead(w) // there is none: only a disconnect is still to be noticed
 	}
-	req, name, refusal := f.uploadRequest(r, call)
+	req, name, refusal := f.uploadRequest(r, &call)
 	if refusal != nil {
 		refuseUpload(w, r, body, refusal)
 		return
