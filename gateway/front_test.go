@@ -323,6 +323,31 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// R19: a client that keeps its connection is told to leave before that is closed,
+// in a short answer and in one that streams.
+func TestDrainingGatewayEndsConnections(t *testing.T) {
+	t.Parallel()
+	api := newAPI(t)
+	api.put(t, readyOn(newSandbox("s", "alice"), newAgent(t, "pod")))
+	s := newStack(t, api, func(o *gateway.Options) { o.DrainDelay = time.Second })
+	ask := func() (streamed, refused bool) {
+		tool, body := s.do(http.MethodPost, "/mcp", "alice", strings.NewReader(bashBody(eras[1], "true")), toolHeaders(eras[1], "s"))
+		if tool.StatusCode != http.StatusOK {
+			t.Errorf("bash: %d %s", tool.StatusCode, body)
+		}
+		other, _ := s.do(http.MethodDelete, "/sessions/Wrong", "alice", nil, nil)
+		return tool.Close, other.Close
+	}
+	if streamed, refused := ask(); streamed || refused {
+		t.Errorf("connections that end before the drain: %v, %v; want them to be kept", streamed, refused)
+	}
+	s.stop()
+	s.log.await("Began to drain")
+	if streamed, refused := ask(); !streamed || !refused {
+		t.Errorf("connections that end: %v, %v; want both", streamed, refused)
+	}
+}
+
 // R19: what outlasts the grace is cancelled, in the pod too.
 func TestDrainEndsWhatOutlastsIt(t *testing.T) {
 	t.Parallel()

@@ -13,9 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// closeWait is what calls that outlast a shutdown get to tell their callers.
-const closeWait = 5 * time.Second
-
 // Run serves until ctx ends, then drains: /readyz fails, after DrainDelay the
 // port is closed, running calls finish within ShutdownTimeout, and what is left
 // is cancelled, in the pods too. It returns nil after a drain.
@@ -52,7 +49,7 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 	running.Go(func() { g.stores.Run(background) })
 
 	main := &http.Server{
-		Handler:           g.handler,
+		Handler:           g.leaving(g.handler),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -111,33 +108,6 @@ func serve(s *http.Server, l net.Listener) error {
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}
-	return nil
-}
-
-// shutdown drains. ctx has ended by now.
-func (g *Gateway) shutdown(main *http.Server) error {
-	g.drain() // /readyz fails from now on
-	g.log.Info("Began to drain", "delay", g.options.DrainDelay.String(), "timeout", g.options.ShutdownTimeout.String())
-	if g.options.DrainDelay > 0 {
-		// Load balancers need this long to notice; until then calls still come.
-		<-time.After(g.options.DrainDelay)
-	}
-	timeout, cancel := context.WithTimeout(context.Background(), g.options.ShutdownTimeout)
-	defer cancel()
-	err := main.Shutdown(timeout)
-	if errors.Is(err, context.DeadlineExceeded) {
-		g.log.Warn("Cancelled the calls that outlasted the shutdown")
-		g.end()
-		last, cancel := context.WithTimeout(context.Background(), closeWait)
-		defer cancel()
-		if err = main.Shutdown(last); err != nil {
-			err = errors.Join(err, main.Close())
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("shut down: %w", err)
-	}
-	g.log.Info("Drained")
 	return nil
 }
 

@@ -117,8 +117,12 @@ func (s *streamWriter) writeHeader(status int) {
 	}
 	s.committed = true
 	h := s.w.Header()
+	closes := h.Get("Connection") == "close"
 	for k, v := range s.header {
 		h[k] = v
+	}
+	if closes { // which the SDK doesn't know when it says keep-alive
+		h.Set("Connection", "close")
 	}
 	if h.Get("Content-Type") == "text/event-stream" && status == http.StatusOK {
 		s.streaming = true
