@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/gateway/metrics"
 	"github.com/berth-dev/berth/gateway/requestid"
 	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/gateway/tracing"
 	agent "github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -80,6 +81,10 @@ func assemble(options Options, agents agent.Options, version string, log *slog.L
 	g.ending, g.end = context.WithCancel(context.Background())
 	g.metrics = metrics.New(g.store.Len)
 	agents.Admit = dispatch.AdmitResults()
+	tracer := tracing.New(options.Traces)
+	if tracer != nil {
+		agents.Propagate = tracing.Propagate
+	}
 	g.agents = agent.New(nil, agents)
 	if err := g.loadStores(); err != nil {
 		return nil, err
@@ -98,6 +103,7 @@ func assemble(options Options, agents agent.Options, version string, log *slog.L
 		Authorizer: g.backend.authorizer,
 		Namespaces: namespaces,
 		Metrics:    g.metrics,
+		Tracer:     tracer,
 		Log:        log,
 		Version:    version,
 		MaxBody:    options.MaxBody,
@@ -112,6 +118,7 @@ func assemble(options Options, agents agent.Options, version string, log *slog.L
 		Calls:         cancellation.NewRegistry(time.Now),
 		Cancels:       calls,
 		Metrics:       g.metrics,
+		Tracer:        tracer,
 		Log:           log,
 		Options: front.Options{
 			MaxBody:     options.MaxBody,

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
 	"github.com/berth-dev/berth/gateway/session"
 )
@@ -45,6 +47,9 @@ type Options struct {
 
 	// ArtifactStores is the file that defines them; none if empty.
 	ArtifactStores string
+
+	// Traces is where spans go; nowhere if nil. It has no flag: see tracing.NewProvider.
+	Traces trace.TracerProvider
 
 	MaxBody         int64
 	FlushAfter      time.Duration

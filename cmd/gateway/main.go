@@ -11,13 +11,17 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-dev/berth/gateway"
+	"github.com/berth-dev/berth/gateway/tracing"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -89,11 +93,31 @@ func run(o *options) error {
 	if err != nil {
 		return err
 	}
+	traces, err := tracing.NewProvider(ctx, version)
+	if err != nil {
+		return err
+	}
+	if traces != nil {
+		o.gateway.Traces = traces
+		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("Traces could not be sent", "error", err) }))
+		defer flush(traces)
+	}
 	g, err := gateway.New(o.gateway, c, client.Options{}, version, log)
 	if err != nil {
 		return err
 	}
 	return g.Run(ctx)
+}
+
+// flushTime is what the last spans get to be sent.
+const flushTime = 5 * time.Second
+
+func flush(traces *sdktrace.TracerProvider) {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	defer cancel()
+	if err := traces.Shutdown(ctx); err != nil {
+		otel.Handle(err)
+	}
 }
 
 func restConfig(kubeconfig string) (*rest.Config, error) {

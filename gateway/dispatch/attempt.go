@@ -46,7 +46,7 @@ func (a *attempt) tied() bool { return a.lost != nil && a.repeat == inPlace }
 func (d *Dispatcher) call(ctx context.Context, req session.Request, repeat repeat, send func(context.Context, *session.Record) error) (notice string, err error) {
 	a := attempt{repeat: repeat}
 	for {
-		rec, err := d.sessions.Resolve(ctx, req)
+		rec, err := d.resolve(ctx, req)
 		if err == nil {
 			err = d.send(ctx, &a, rec, send)
 			if err == nil {

@@ -27,8 +27,12 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/berth-dev/berth/gateway/artifactstore"
 	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/gateway/tracing"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -108,7 +112,19 @@ const replacedGrace = 5 * time.Second
 func (d *Dispatcher) while(ctx context.Context, rec *session.Record, send func(context.Context, *session.Record) error) error {
 	ctx, stop := d.follow(ctx, rec)
 	defer stop()
-	return because(ctx, send(ctx, rec))
+	asking, end := tracing.Child(ctx, "ask agent", trace.SpanKindClient, attribute.String("k8s.pod.uid", rec.PodUID))
+	err := because(ctx, send(asking, rec))
+	end(err)
+	return err
+}
+
+// resolve is a span of its own: a session that isn't ready is what a call waits for
+// longest.
+func (d *Dispatcher) resolve(ctx context.Context, req session.Request) (*session.Record, error) {
+	ctx, end := tracing.Child(ctx, "resolve session", trace.SpanKindInternal)
+	rec, err := d.sessions.Resolve(ctx, req)
+	end(err)
+	return rec, err
 }
 
 // follow returns a context that ends, until stop is called, when the session does

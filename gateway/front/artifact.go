@@ -45,15 +45,11 @@ func (f *Front) artifact(w http.ResponseWriter, r *http.Request, token string) {
 		refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "an artifact is read with GET or HEAD")
 		return
 	}
-	start := time.Now()
-	call := audit.Call{Operation: "get_artifact", Code: audit.CodePanic}
+	r, call, end := f.record(r, "get_artifact")
 	out := &stream{ResponseWriter: w, stall: f.Options.Streams.Stall}
-	defer f.Metrics.Begin()()
 	defer func() {
 		call.OutBytes = out.sent
-		call.Duration = time.Since(start)
-		audit.Log(r.Context(), f.Log, &call)
-		f.Metrics.Call(call.Operation, call.Code, call.Duration, 0, call.OutBytes)
+		end()
 	}()
 	if r.ContentLength != 0 || r.URL.RawQuery != "" {
 		call.Code = audit.CodeInvalid
@@ -75,7 +71,7 @@ func (f *Front) artifact(w http.ResponseWriter, r *http.Request, token string) {
 	defer cancel(nil)
 	defer context.AfterFunc(f.Options.Ending, func() { cancel(cancellation.ErrShutdown) })()
 	defer time.AfterFunc(f.Options.Streams.Longest, func() { cancel(errLongest) }).Stop()
-	f.sendArtifact(ctx, out, r, token, &call)
+	f.sendArtifact(ctx, out, r, token, call)
 }
 
 // sendArtifact streams an artifact, or the part of it that a Range asks for. One

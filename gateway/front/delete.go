@@ -2,7 +2,6 @@ package front
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/authn"
@@ -14,13 +13,8 @@ const invalidSessionID = "a session ID is 1 to 63 of a-z, 0-9 and -, beginning a
 
 // deleteSession ends a session: 204, also when there is none or it is another's.
 func (f *Front) deleteSession(w http.ResponseWriter, r *http.Request) {
-	start := time.Now()
-	call := audit.Call{Operation: "delete_session", Code: audit.CodeOK}
-	defer func() {
-		call.Duration = time.Since(start)
-		audit.Log(r.Context(), f.Log, &call)
-		f.Metrics.Call(call.Operation, call.Code, call.Duration, 0, 0)
-	}()
+	r, call, end := f.record(r, "delete_session")
+	defer end()
 	id := r.PathValue("id")
 	if !session.ValidID(id) {
 		call.Code = audit.CodeInvalid
@@ -50,5 +44,6 @@ func (f *Front) deleteSession(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusInternalServerError, "internal", "the session could not be deleted; try again")
 		return
 	}
+	call.Code = audit.CodeOK
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/gateway/metrics"
 	"github.com/berth-dev/berth/gateway/room"
 	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/gateway/tracing"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -60,6 +61,7 @@ type Front struct {
 	Calls         *cancellation.Registry
 	Cancels       Canceller
 	Metrics       *metrics.Metrics
+	Tracer        *tracing.Tracer
 	Log           *slog.Logger
 	Options       Options
 

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-dev/berth/gateway/requestid"
 )
 
-// record writes the audit line and the metrics of a call. What failed for no fault
+// record writes the audit line, the metrics and the span of a call. What failed for no fault
 // of the caller's names its request, by which its lines in the log are found.
 func (s *Server) record(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -25,9 +25,11 @@ func (s *Server) record(next mcp.MethodHandler) mcp.MethodHandler {
 			call.InBytes = int64(len(params.Arguments))
 			call.Tool, operation = toolLabel(params.Name)
 		}
+		ctx, end := s.trace(ctx, req, &call)
 		start := time.Now()
 		defer s.Metrics.Begin()()
 		defer func() {
+			end(&call)
 			call.Duration = time.Since(start)
 			audit.Log(ctx, s.Log, &call)
 			s.Metrics.Call(operation, call.Code, call.Duration, call.InBytes, call.OutBytes)

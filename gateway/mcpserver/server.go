@@ -7,7 +7,7 @@
 // the session from the X-Session-ID header alone.
 //
 // A request passes, in this order: recover (a panic is one failed call), follow
-// (it ends with its caller), record (audit and metrics), gate (what was not
+// (it ends with its caller), record (audit, metrics, span), gate (what was not
 // declared is not there), and the tool.
 package mcpserver
 
@@ -24,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/gateway/metrics"
 	"github.com/berth-dev/berth/gateway/room"
 	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/gateway/tracing"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -57,6 +58,7 @@ type Server struct {
 	Authorizer authz.Authorizer
 	Namespaces session.Namespaces
 	Metrics    *metrics.Metrics
+	Tracer     *tracing.Tracer
 	Log        *slog.Logger
 	Version    string
 	// MaxBody bounds a request body, in bytes.

@@ -30,6 +30,8 @@ type Options struct {
 	// (AdmitAbove or more). It is called before that is read, and fails the call
 	// with its error.
 	Admit func(ctx context.Context, size int64) error
+	// Propagate, if set, adds to each request's header what it is part of: a trace.
+	Propagate func(ctx context.Context, header http.Header)
 	// ReadTimeout bounds ReadArtifact, its body included; 0 is 10 min.
 	ReadTimeout time.Duration
 	// StallTimeout is how long the agent may take nothing of an upload or a file

@@ -94,6 +94,9 @@ func (c *Client) request(ctx context.Context, pod Pod, method, path string, head
 	req.Header.Set("Authorization", "Bearer "+compact)
 	req.Header.Set("User-Agent", "berth")
 	setCall(ctx, req.Header)
+	if c.options.Propagate != nil {
+		c.options.Propagate(ctx, req.Header)
+	}
 	if body != nil {
 		req.Header.Set("Content-Type", contentJSON)
 	}
