@@ -60,14 +60,7 @@ func (s *Store) put(obj any) error {
 	if !ok {
 		return fmt.Errorf("session store was given a %T", obj)
 	}
-	r := NewRecord(sandbox)
-	s.mu.Lock()
-	s.records[r.Key] = r
-	if uid, ok := s.ended[r.Key]; ok && uid != r.UID {
-		delete(s.ended, r.Key)
-	}
-	s.mu.Unlock()
-	s.notify(r.Key)
+	s.Set(NewRecord(sandbox))
 	return nil
 }
 
@@ -80,12 +73,7 @@ func (s *Store) Delete(obj any) error {
 	if err != nil {
 		return err
 	}
-	key := Key{Namespace: m.GetNamespace(), Name: m.GetName()}
-	s.mu.Lock()
-	delete(s.records, key)
-	delete(s.ended, key)
-	s.mu.Unlock()
-	s.notify(key)
+	s.Drop(Key{Namespace: m.GetNamespace(), Name: m.GetName()})
 	return nil
 }
 

@@ -58,6 +58,26 @@ func (s *Store) Get(key Key) (*Record, bool) {
 	return r, ok
 }
 
+// Set makes r the record of its session, and tells those who wait for it.
+func (s *Store) Set(r *Record) {
+	s.mu.Lock()
+	s.records[r.Key] = r
+	if uid, ok := s.ended[r.Key]; ok && uid != r.UID {
+		delete(s.ended, r.Key)
+	}
+	s.mu.Unlock()
+	s.notify(r.Key)
+}
+
+// Drop forgets a session that has ended, and tells those who wait for it.
+func (s *Store) Drop(key Key) {
+	s.mu.Lock()
+	delete(s.records, key)
+	delete(s.ended, key)
+	s.mu.Unlock()
+	s.notify(key)
+}
+
 // Watch calls changed, which must not block, after each change of key, until
 // stop is called.
 func (s *Store) Watch(key Key, changed func()) (stop func()) {

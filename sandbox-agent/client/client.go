@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -16,6 +17,9 @@ type Options struct {
 	Port int
 	// AllowLoopback permits loopback addresses. Tests alone set it.
 	AllowLoopback bool
+	// Socket, if set, names the Unix socket of the agent that has the pod UID. Then
+	// every agent is reached so, and Pod.IP means nothing.
+	Socket func(podUID string) string
 	// DialTimeout bounds a connect; 0 is 5 s.
 	DialTimeout time.Duration
 	// Timeout bounds every request but Exec, ReadArtifact, Upload and those of the
@@ -91,6 +95,9 @@ func transport(o Options) *http.Transport {
 	return &http.Transport{
 		Proxy: nil,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if o.Socket != nil {
+				network, address = "unix", o.Socket(strings.TrimSuffix(address, socketPort))
+			}
 			conn, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
 				return nil, err
@@ -109,14 +116,35 @@ func transport(o Options) *http.Transport {
 	}
 }
 
+// socketPort is what net/http adds to an authority that has no port.
+const socketPort = ":80"
+
 // host returns the authority of pod's agent, or an error for an address that
-// no pod has.
+// no pod has. With sockets it is the pod's UID, so that each has its own
+// connections.
 func (c *Client) host(pod Pod) (string, error) {
+	if c.options.Socket != nil {
+		if !plainUID(pod.UID) {
+			return "", addressError("pod UID is not one that a socket can have")
+		}
+		return pod.UID, nil
+	}
 	ip := pod.IP.Unmap()
 	if err := checkAddress(ip, c.options.AllowLoopback); err != nil {
 		return "", err
 	}
 	return net.JoinHostPort(ip.String(), strconv.Itoa(c.options.Port)), nil
+}
+
+// plainUID tells whether uid is the same in an authority: of letters, digits and
+// hyphens.
+func plainUID(uid string) bool {
+	for _, c := range []byte(uid) {
+		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-') {
+			return false
+		}
+	}
+	return uid != ""
 }
 
 func checkAddress(ip netip.Addr, allowLoopback bool) error {

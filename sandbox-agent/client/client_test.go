@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -107,6 +108,38 @@ func TestAddressesThatNoPodHas(t *testing.T) {
 
 // TestUnbelievableResults: what no honest agent answers is an error, and
 // bounded.
+// With sockets, agents are reached by these alone, each over connections of its
+// own, whatever address a pod is said to have.
+func TestAgentsBehindSockets(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(uid string) string { return filepath.Join(dir, uid) }
+	for _, uid := range []string{"pod-1", "pod-2"} {
+		l, err := net.Listen("unix", path(uid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewUnstartedServer(answer(http.StatusOK, `{"stdout":"`+uid+`"}`))
+		server.Listener.Close()
+		server.Listener = l
+		server.Start()
+		t.Cleanup(server.Close)
+	}
+	c := New(newSigner(t, "key-0001"), Options{Socket: path})
+	t.Cleanup(c.Close)
+	for _, uid := range []string{"pod-1", "pod-2", "pod-1"} {
+		r, err := c.Exec(t.Context(), Pod{Namespace: "ns", UID: uid, IP: netip.MustParseAddr("192.0.2.1")}, ExecRequest{Command: "true"}, 0)
+		if err != nil || r.Stdout != uid {
+			t.Errorf("%s: got %+v, %v", uid, r, err)
+		}
+	}
+	for _, uid := range []string{"", "pod-3", "../pod-1", "pod-1:80", "pod-1/", "Pod-1", "pod.1", "[::1]"} {
+		if _, err := c.Exec(t.Context(), Pod{Namespace: "ns", UID: uid}, ExecRequest{Command: "true"}, 0); !errors.Is(err, ErrNotSent) {
+			t.Errorf("pod %q: error %v, want one that is ErrNotSent", uid, err)
+		}
+	}
+}
+
 func TestUnbelievableResults(t *testing.T) {
 	t.Parallel()
 	endless := func(w http.ResponseWriter, r *http.Request) {
