@@ -132,12 +132,12 @@ func TestAPutIsRepeated(t *testing.T) {
 				opened++
 				return open(ctx)
 			}
-			h, err := b.stores.Put(t.Context(), "archive", f)
+			kept, err := b.stores.Put(t.Context(), "archive", f)
 			if err != nil || opened != attempts || len(got) != 1 || !bytes.Equal(got[0], data) {
 				t.Fatalf("%v, opened %d times, %d bodies", err, opened, len(got))
 			}
 			for _, key := range keys {
-				if key != "/bucket/"+b.objectKey(h) {
+				if key != "/bucket/"+b.objectKey(kept.Handle) {
 					t.Errorf("put at %s and %s", keys[0], key)
 				}
 			}

@@ -151,11 +151,11 @@ func digestOf(data []byte) string {
 // keep puts a file and fails the test if it can't.
 func (b *bench) keep(f *File) artifact.Handle {
 	b.t.Helper()
-	handle, err := b.stores.Put(b.t.Context(), "archive", f)
+	kept, err := b.stores.Put(b.t.Context(), "archive", f)
 	if err != nil {
 		b.t.Fatalf("put: %v\n%s", err, b.logged)
 	}
-	return handle
+	return kept.Handle
 }
 
 // read opens a part and reads all of it.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 
@@ -36,8 +37,8 @@ func (s Source) Open(ctx context.Context, caller *authn.Caller, handle artifact.
 
 // open asks for the object. At its expiry it is gone, whether swept or not.
 func (s *Store) open(ctx context.Context, caller *authn.Caller, h artifact.Handle, part artifact.Part) (*artifact.Reading, error) {
-	now := s.now()
-	if now >= h.Expiry {
+	left := s.left(h)
+	if left <= 0 {
 		return nil, artifact.ErrNotFound
 	}
 	ctx, w, cancel := watch(ctx, s.limits.open)
@@ -67,7 +68,7 @@ func (s *Store) open(ctx context.Context, caller *authn.Caller, h artifact.Handl
 		return nil, err
 	}
 	w.timer.Stop()
-	reading.ExpiresIn = int(h.Expiry - now)
+	reading.ExpiresIn = int(left / time.Second)
 	reading.Body = &objectBody{store: s, ctx: ctx, body: body, left: reading.Length, watch: w, end: cancel}
 	return reading, nil
 }

@@ -33,18 +33,29 @@ type File struct {
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 
-// Put puts a file into the store of that name and returns what it is read by. It
-// holds none of the file but what is on its way. After an error there is no
+// Kept is a file in a store.
+type Kept struct {
+	// Handle is what it is read by.
+	Handle artifact.Handle
+	// ExpiresIn is how long it can be read from now on, in seconds: less than the
+	// store's expiry by the time that its way into the store took.
+	ExpiresIn int
+}
+
+// Put puts a file into the store of that name. It holds none of the file but what is on its way. After an error there is no
 // object; the error's text is for the caller, or it is what f.Open or its reader
 // returned.
-func (s Stores) Put(ctx context.Context, name string, f *File) (artifact.Handle, error) {
+func (s Stores) Put(ctx context.Context, name string, f *File) (Kept, error) {
 	if err := s.Check(name); err != nil {
-		return artifact.Handle{}, err
+		return Kept{}, err
 	}
 	store := s[name]
 	handle, err := store.put(ctx, f)
 	store.observe(OperationPut, err)
-	return handle, err
+	if err != nil {
+		return Kept{}, err
+	}
+	return Kept{Handle: handle, ExpiresIn: int(max(store.left(handle), 0) / time.Second)}, nil
 }
 
 func (s *Store) put(ctx context.Context, f *File) (artifact.Handle, error) {

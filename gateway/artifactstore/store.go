@@ -15,6 +15,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/berth-dev/berth/gateway/artifact"
 )
 
 // Options of all stores.
@@ -176,11 +178,10 @@ func (s Stores) Check(name string) error {
 	return nil
 }
 
-// Expiry is how long the store of that name keeps a file.
-func (s Stores) Expiry(name string) time.Duration { return s[name].expiry }
-
-// now is the current time in seconds since 1970.
-func (s *Store) now() int64 { return s.options.Now().Unix() }
+// left is how long a file can still be read; 0 and less is no longer.
+func (s *Store) left(h artifact.Handle) time.Duration {
+	return time.Unix(h.Expiry, 0).Sub(s.options.Now())
+}
 
 // observe tells of an operation that the store did, or failed to do: not of those
 // that ended for another reason.

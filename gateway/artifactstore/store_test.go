@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,28 @@ func TestAnEmptyFile(t *testing.T) {
 		Session: demo, Name: "n", MIMEType: "text/plain", SHA256: digestOf([]byte("x")), Open: fileOf(nil).Open,
 	}); !errors.Is(err, errDiffers) {
 		t.Errorf("with another's digest: %+v, %v", r, err)
+	}
+}
+
+// A file's time runs from when it began to be put, by the store's clock: what its
+// way took is gone.
+func TestAFileExpiresFromWhenItBeganToBePut(t *testing.T) {
+	t.Parallel()
+	for took, want := range map[time.Duration]int{
+		0: 60, time.Second - 1: 59, 20 * time.Second: 40, time.Minute - 1: 0, time.Minute: 0, time.Hour: 0,
+	} {
+		b := newFaulty(t, func(http.ResponseWriter, *http.Request) {})
+		b.expiry = time.Minute
+		f := fileOf([]byte("data"))
+		open := f.Open
+		f.Open = func(ctx context.Context) (io.ReadCloser, error) {
+			b.clock.Advance(took)
+			return open(ctx)
+		}
+		kept, err := b.stores.Put(t.Context(), "archive", f)
+		if err != nil || kept.ExpiresIn != want || kept.Handle.Expiry != epoch.Unix()+60 {
+			t.Errorf("after %s: %+v, %v; want %d s", took, kept, err, want)
+		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/gateway/artifactstore"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
@@ -18,8 +17,7 @@ type Stores interface {
 	// Check tells, in words for the caller, why there is no such store.
 	Check(name string) error
 	// Put returns an error for the caller, or what reading the file returned.
-	Put(ctx context.Context, name string, f *artifactstore.File) (artifact.Handle, error)
-	Expiry(name string) time.Duration
+	Put(ctx context.Context, name string, f *artifactstore.File) (artifactstore.Kept, error)
 }
 
 // dropWait bounds how long an export waits for its agent to forget the file. One
@@ -43,7 +41,7 @@ func (d *Dispatcher) keep(ctx context.Context, rec *session.Record, request clie
 		// A store keeps what its session's limit would have: not this agent's word.
 		return nil, fmt.Errorf("%w: an export of %d bytes, at most %d", client.ErrBadAnswer, taken.Size, most)
 	}
-	handle, err := d.stores.Put(ctx, rec.ArtifactStore, &artifactstore.File{
+	kept, err := d.stores.Put(ctx, rec.ArtifactStore, &artifactstore.File{
 		Session: rec.Key, Owner: rec.Owner,
 		Name: taken.Name, MIMEType: taken.MIMEType, Size: taken.Size, SHA256: taken.SHA256,
 		Open: func(ctx context.Context) (io.ReadCloser, error) { return d.openExport(ctx, rec, taken) },
@@ -51,8 +49,8 @@ func (d *Dispatcher) keep(ctx context.Context, rec *session.Record, request clie
 	var unread *readError
 	switch {
 	case err == nil:
-		export := &Export{*taken, handle}
-		export.ExpiresIn = int(d.stores.Expiry(rec.ArtifactStore).Seconds())
+		export := &Export{*taken, kept.Handle}
+		export.ExpiresIn = kept.ExpiresIn
 		return export, nil
 	case ctx.Err() != nil || errors.As(err, &unread):
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/gateway/artifactstore"
@@ -22,7 +21,7 @@ type exporter struct {
 }
 
 func (e *exporter) Export(context.Context, client.Pod, client.ExportRequest) (*client.Artifact, error) {
-	return &client.Artifact{ID: strings.Repeat("0f", 16), Name: "f", MIMEType: "text/plain", Size: e.size}, nil
+	return &client.Artifact{ID: strings.Repeat("0f", 16), Name: "f", MIMEType: "text/plain", Size: e.size, ExpiresIn: 300}, nil
 }
 
 func (e *exporter) DropArtifact(context.Context, client.Pod, string) error { e.drops++; return nil }
@@ -32,12 +31,13 @@ type shelf struct{ puts []int64 }
 
 func (*shelf) Check(string) error { return nil }
 
-func (s *shelf) Put(_ context.Context, _ string, f *artifactstore.File) (artifact.Handle, error) {
+func (s *shelf) Put(_ context.Context, name string, f *artifactstore.File) (artifactstore.Kept, error) {
 	s.puts = append(s.puts, f.Size)
-	return artifact.Handle{Key: f.Session, ID: strings.Repeat("0a", 16), Store: "archive", Expiry: artifact.MinExpiry}, nil
+	return artifactstore.Kept{
+		Handle:    artifact.Handle{Key: f.Session, ID: strings.Repeat("0a", 16), Store: name, Expiry: artifact.MinExpiry},
+		ExpiresIn: 59,
+	}, nil
 }
-
-func (*shelf) Expiry(string) time.Duration { return time.Hour }
 
 // R18: an agent doesn't fill a store with more than its session's limit lets it
 // export; what it took is dropped either way.
@@ -51,9 +51,12 @@ func TestALyingExportDoesNotFillAStore(t *testing.T) {
 		agent, stores := &exporter{size: size}, &shelf{}
 		d := New(agent, sessions, sessions, slog.New(slog.DiscardHandler), func(string) {})
 		d.KeepIn(stores)
-		_, _, err := d.Export(t.Context(), session.Request{}, client.ExportRequest{Path: "f"})
+		export, _, err := d.Export(t.Context(), session.Request{}, client.ExportRequest{Path: "f"})
 		if kept != (err == nil) || kept != (len(stores.puts) == 1) || !kept && !errors.Is(err, client.ErrBadAnswer) {
 			t.Errorf("%d bytes: %v, kept %v; want kept %v", size, err, stores.puts, kept)
+		}
+		if kept && (export == nil || export.ExpiresIn != 59 || export.Handle.Store != "archive") {
+			t.Errorf("%d bytes: %+v, want what the store said of it", size, export)
 		}
 		if agent.drops != 1 {
 			t.Errorf("%d bytes: the agent was asked to drop %d times", size, agent.drops)

@@ -109,8 +109,12 @@ func describe(r *exportOut, expiresIn int) string {
 	return b.String()
 }
 
-// lifetime tells seconds in the largest unit that they are whole in.
+// lifetime tells seconds in the largest unit that they are whole in. From an hour
+// on, to the minute: what a file's way into its store took is no news.
 func lifetime(seconds int) string {
+	if seconds >= 3600 {
+		seconds = (seconds + 30) / 60 * 60
+	}
 	switch {
 	case seconds > 0 && seconds%3600 == 0:
 		return counted(int64(seconds/3600), "hour")
