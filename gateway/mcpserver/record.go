@@ -33,6 +33,7 @@ func (s *Server) record(next mcp.MethodHandler) mcp.MethodHandler {
 			call.Duration = time.Since(start)
 			audit.Log(ctx, s.Log, &call)
 			s.Metrics.Call(operation, call.Code, call.Duration, call.InBytes, call.OutBytes)
+			s.Metrics.Operation(method, call.Tool, errorType(call.Code), call.Duration)
 		}()
 		result, err := next(audit.WithCall(ctx, &call), method, req)
 		if call.Code == audit.CodePanic { // the handler didn't say
@@ -43,6 +44,14 @@ func (s *Server) record(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return result, err
 	}
+}
+
+// errorType is what OpenTelemetry's conventions call a code: nothing for a success.
+func errorType(code string) string {
+	if code == audit.CodeOK {
+		return ""
+	}
+	return code
 }
 
 // codeOfAnswer is the code of what was answered before a handler was reached.

@@ -26,9 +26,9 @@ type Options struct {
 	StartDeadline time.Duration
 	// ReadyTimeout is how long a call waits for a session to be ready.
 	ReadyTimeout time.Duration
-	// Observe is told how long each resolution took that was not answered from
-	// the store at once, by result: ready, failed or cancelled.
-	Observe func(result string, took time.Duration)
+	// Observe is told how long each resolution took, by state (warm: the store had
+	// the answer; cold: it was waited for) and result: ready, failed or cancelled.
+	Observe func(state, result string, took time.Duration)
 	Log     *slog.Logger
 }
 
@@ -71,25 +71,28 @@ type Request struct {
 
 // Resolve returns a session that is ready and the caller's. Its error is one of
 // this package's, or the context's.
-func (r *Resolver) Resolve(ctx context.Context, req Request) (*Record, error) {
+func (r *Resolver) Resolve(ctx context.Context, req Request) (rec *Record, err error) {
+	state, start := "warm", time.Now()
+	defer func() { r.options.Observe(state, resultOf(ctx, err), time.Since(start)) }()
 	if rec, ok := r.store.Get(req.Key); ok && !rec.suspect && rec.routable() && rec.PodUID != req.NotPod {
 		if !req.Caller.Owns(rec.Owner) {
 			return nil, ErrNotAvailable
 		}
 		return rec, nil
 	}
-	start := time.Now()
-	rec, err := r.wait(ctx, req)
-	result := "ready"
+	state = "cold"
+	return r.wait(ctx, req)
+}
+
+func resultOf(ctx context.Context, err error) string {
 	switch {
 	case err == nil:
+		return "ready"
 	case ctx.Err() != nil:
-		result = "cancelled"
+		return "cancelled"
 	default:
-		result = "failed"
+		return "failed"
 	}
-	r.options.Observe(result, time.Since(start))
-	return rec, err
 }
 
 // wait makes the session if need be and follows its changes until it is decided.

@@ -35,7 +35,7 @@ func TestHopelessSessionIsReadAnewBeforeItIsRefused(t *testing.T) {
 			s := NewStore()
 			put(t, s, suspended)
 			r := NewResolver(fake.NewClientBuilder().WithScheme(scheme).WithObjects(truth.DeepCopy()).Build(), s, Options{
-				ReadyTimeout: time.Minute, Observe: func(string, time.Duration) {}, Log: slog.New(slog.DiscardHandler),
+				ReadyTimeout: time.Minute, Observe: func(string, string, time.Duration) {}, Log: slog.New(slog.DiscardHandler),
 			})
 			got, err := r.Resolve(t.Context(), Request{Key: key, Caller: &authn.Caller{}})
 			if truth == mended {
