@@ -35,6 +35,13 @@ func newRealWithin(t testing.TB, limits agent.Limits) (l *live, workspace string
 // newRealWith is newReal of an agent with these options.
 func newRealWith(t testing.TB, options localagent.Options) (l *live, workspace string) {
 	t.Helper()
+	l, workspace, _ = newRealAgent(t, options)
+	return l, workspace
+}
+
+// newRealAgent is newRealWith, and gives the agent.
+func newRealAgent(t testing.TB, options localagent.Options) (l *live, workspace string, a *localagent.Agent) {
+	t.Helper()
 	workspace = t.TempDir()
 	options.Workspace, options.Environ = workspace, []string{"PATH=/usr/bin:/bin"}
 	a, err := localagent.Start(t.Context(), options)
@@ -47,7 +54,7 @@ func newRealWith(t testing.TB, options localagent.Options) (l *live, workspace s
 	sandbox := readyOn(newSandbox("s", "alice"), &fakeAgent{audience: a.Pod.Namespace + "/" + a.Pod.UID, ip: a.Pod.IP.String()})
 	sandbox.Status.KeyID = localagent.KeyID
 	api.put(t, sandbox)
-	return &live{stack: newStackFor(t, api, agent.Options{Port: a.Port, AllowLoopback: true}, nil), sandbox: sandbox}, workspace
+	return &live{stack: newStackFor(t, api, agent.Options{Port: a.Port, AllowLoopback: true}, nil), sandbox: sandbox}, workspace, a
 }
 
 // setSigningKey makes key the only one that the gateway signs with.

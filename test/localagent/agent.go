@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
+	"strings"
 
 	"github.com/berth-dev/berth/sandbox-agent/client"
 	"github.com/berth-dev/berth/sandbox-agent/initproc"
@@ -22,6 +23,9 @@ type Options struct {
 	FileRoots []string
 	// Hide are files that the agent finds empty, such as a bash. That needs root.
 	Hide []string
+	// Within are shell commands that run in the agent's namespaces before it does, and
+	// leave it what a process inherits. What they mount is the agent's alone.
+	Within []string
 }
 
 // Agent is one running agent, with a session bound.
@@ -77,6 +81,10 @@ func command(program string, o Options) *exec.Cmd {
 	argv := []string{program, "serve", "--listen=127.0.0.1:0", "--workspace=" + o.Workspace}
 	if len(o.Hide) > 0 {
 		argv = slices.Concat([]string{"/bin/sh", "-c", hiding, "sh"}, o.Hide, []string{"--"}, argv)
+	}
+	if len(o.Within) > 0 {
+		script := strings.Join(append([]string{"mount --make-rprivate /"}, append(o.Within, `exec "$0" "$@"`)...), " && ")
+		argv = append([]string{"/bin/sh", "-c", script}, argv...)
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = o.Environ

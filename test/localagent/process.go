@@ -2,6 +2,7 @@ package localagent
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func Launch(cmd *exec.Cmd) (*Process, error) {
 		return nil, fmt.Errorf("start the agent in a PID namespace: %w", err)
 	}
 	listening, exited := make(chan string, 1), make(chan error, 1)
-	p := &Process{Process: cmd.Process, Log: &Log{}, Exited: exited}
+	p := &Process{Process: cmd.Process, Log: newLog(), Exited: exited}
 	go func() {
 		defer close(exited)
 		p.Log.read(stderr, listening)
@@ -65,8 +66,26 @@ func (p *Process) Stop() {
 
 // Log keeps what an agent says.
 type Log struct {
-	mu   sync.Mutex
-	text []byte
+	mu    sync.Mutex
+	text  []byte
+	ended bool
+	grown sync.Cond
+}
+
+// Await waits until the log holds text, and tells whether it does: it may have ended.
+func (l *Log) Await(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !bytes.Contains(l.text, []byte(text)) && !l.ended {
+		l.grown.Wait()
+	}
+	return bytes.Contains(l.text, []byte(text))
+}
+
+func newLog() *Log {
+	l := &Log{}
+	l.grown.L = &l.mu
+	return l
 }
 
 // read reads a log to its end, and tells where the agent listens.
@@ -75,6 +94,8 @@ func (l *Log) read(from io.Reader, listening chan<- string) {
 		line, err := lines.ReadBytes('\n')
 		l.mu.Lock()
 		l.text = append(l.text, line...)
+		l.ended = err != nil
+		l.grown.Broadcast()
 		l.mu.Unlock()
 		var entry struct{ Msg, Address string }
 		if json.Unmarshal(line, &entry) == nil && entry.Msg == "Agent listened" {
