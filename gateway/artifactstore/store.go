@@ -78,13 +78,15 @@ type Store struct {
 	options  Options
 	log      *slog.Logger
 	limits   limits
+	// sweptTo is the key after which the next sweep goes on. Sweep alone uses it.
+	sweptTo string
 }
 
 // limits are constants but in tests.
 type limits struct {
 	put, open, stall, finish time.Duration
 	single, part             int64
-	sweep                    int
+	sweep, failures          int
 	pause                    time.Duration // before the second attempt
 }
 
@@ -137,7 +139,7 @@ func newStore(c *Config, options Options) (*Store, error) {
 		core: *core, secure: secure, options: options, log: options.Log,
 		limits: limits{
 			put: putTimeout, open: openTimeout, stall: stallTimeout, finish: finishTimeout,
-			single: singleBytes, part: partBytes, sweep: sweepMost, pause: time.Second / 4,
+			single: singleBytes, part: partBytes, sweep: sweepMost, failures: sweepFailures, pause: time.Second / 4,
 		},
 	}, nil
 }

@@ -19,7 +19,8 @@ const (
 	// sweepTimeout and sweepMost bound one sweep; the next goes on from there.
 	sweepTimeout = 5 * time.Minute
 	sweepMost    = 10_000
-	// sweepFailures is how many deletes may fail until a sweep gives up.
+	// sweepFailures is how many deletes may fail until a sweep gives up; the next
+	// leaves these out.
 	sweepFailures = 100
 	// skew is how far replicas' clocks may be apart: an object that one takes for
 	// expired may be another's to read.
@@ -75,7 +76,9 @@ func (s *Store) sweepOnce(ctx context.Context) {
 
 // sweep deletes expired objects and gives up uploads that were abandoned. It
 // touches nothing that the gateway didn't write. Keys begin with the time of
-// expiry and lists are in order, so the first object that hasn't expired ends it.
+// expiry and lists are in order, so the first object that hasn't expired ends it,
+// and the next one begins at the first object again. One that ended before goes on
+// where it did: objects that can't be deleted, however many, keep no other.
 func (s *Store) sweep(ctx context.Context) (swept int, err error) {
 	now := s.options.Now().Add(-skew).Unix()
 	var deleted, failed atomic.Int64
@@ -84,8 +87,10 @@ func (s *Store) sweep(ctx context.Context) (swept int, err error) {
 	// An object that can't be deleted, such as a locked one, keeps no other from it.
 	var deletes errgroup.Group
 	deletes.SetLimit(sweepParallel)
-	asked := 0
-	for object := range s.core.ListObjectsIter(listing, s.bucket, minio.ListObjectsOptions{Prefix: s.root, Recursive: true}) {
+	asked, from := 0, s.sweptTo
+	last := from
+	s.sweptTo = ""
+	for object := range s.core.ListObjectsIter(listing, s.bucket, minio.ListObjectsOptions{Prefix: s.root, Recursive: true, StartAfter: from}) {
 		if object.Err != nil {
 			err = object.Err
 			break
@@ -94,10 +99,14 @@ func (s *Store) sweep(ctx context.Context) (swept int, err error) {
 		if !ours {
 			continue
 		}
-		if now < handle.Expiry || asked == s.limits.sweep || failed.Load() >= sweepFailures || ctx.Err() != nil {
+		if now < handle.Expiry {
 			break
 		}
-		asked++
+		if asked == s.limits.sweep || failed.Load() >= int64(s.limits.failures) || ctx.Err() != nil {
+			s.sweptTo = last
+			break
+		}
+		asked, last = asked+1, object.Key
 		deletes.Go(func() error {
 			err := s.core.RemoveObject(ctx, s.bucket, object.Key, minio.RemoveObjectOptions{})
 			if err != nil {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -160,6 +162,47 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// locking is a bucket of so many expired objects, of which those can't be deleted
+// that locked names.
+type locking struct {
+	objects int
+	locked  func(id int) bool
+	uploads atomic.Int64
+
+	mu      sync.Mutex
+	deletes []int // what was asked
+}
+
+func (l *locking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	key := func(id int) string { return fmt.Sprintf("artifacts/1000000000/sandboxes/demo/%032x", id) }
+	switch {
+	case r.Method == http.MethodDelete:
+		var id int
+		if _, err := fmt.Sscanf(path.Base(r.URL.Path), "%x", &id); err != nil {
+			panic(err)
+		}
+		l.mu.Lock()
+		l.deletes = append(l.deletes, id)
+		l.mu.Unlock()
+		if l.locked(id) {
+			refuse(w, http.StatusForbidden, "AccessDenied")
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	case r.URL.Query().Has("uploads"):
+		l.uploads.Add(1)
+		fmt.Fprint(w, "<ListMultipartUploadsResult/>")
+	default:
+		fmt.Fprint(w, "<ListBucketResult>")
+		for id := range l.objects {
+			if key(id) > r.URL.Query().Get("start-after") {
+				fmt.Fprintf(w, "<Contents><Key>%s</Key></Contents>", key(id))
+			}
+		}
+		fmt.Fprint(w, "</ListBucketResult>")
+	}
+}
+
 // What can't be deleted, such as a locked object, is told of and keeps no other
 // from being deleted, nor uploads from being given up; a store that lets nothing be
 // deleted isn't asked for ever.
@@ -173,34 +216,40 @@ func TestASweepGoesOnAfterWhatIsLocked(t *testing.T) {
 		{50, func(id int) bool { return id < 20 }, 30, 50},
 		{300, func(int) bool { return true }, 0, sweepFailures},
 	} {
-		var deletes, uploads atomic.Int64
-		b := newFaulty(t, func(w http.ResponseWriter, r *http.Request) {
-			var id int
-			switch {
-			case r.Method == http.MethodDelete:
-				deletes.Add(1)
-				if _, err := fmt.Sscanf(path.Base(r.URL.Path), "%x", &id); err != nil || tc.locked(id) {
-					refuse(w, http.StatusForbidden, "AccessDenied")
-					return
-				}
-				w.WriteHeader(http.StatusNoContent)
-			case r.URL.Query().Has("uploads"):
-				uploads.Add(1)
-				fmt.Fprint(w, "<ListMultipartUploadsResult/>")
-			default:
-				fmt.Fprint(w, "<ListBucketResult>")
-				for id := range tc.objects {
-					fmt.Fprintf(w, "<Contents><Key>artifacts/1000000000/sandboxes/demo/%032x</Key></Contents>", id)
-				}
-				fmt.Fprint(w, "</ListBucketResult>")
-			}
-		})
+		l := &locking{objects: tc.objects, locked: tc.locked}
+		b := newFaulty(t, l.ServeHTTP)
 		swept, err := b.sweep(t.Context())
-		if code, _ := code(err); swept != tc.swept || code != "AccessDenied" || uploads.Load() != 1 {
-			t.Errorf("swept %d, %v, and asked %d times for uploads; want %d, AccessDenied, once", swept, err, uploads.Load(), tc.swept)
+		if code, _ := code(err); swept != tc.swept || code != "AccessDenied" || l.uploads.Load() != 1 {
+			t.Errorf("swept %d, %v, and asked %d times for uploads; want %d, AccessDenied, once", swept, err, l.uploads.Load(), tc.swept)
 		}
-		if n := int(deletes.Load()); n < tc.asks || n > tc.asks+sweepParallel {
+		if n := len(l.deletes); n < tc.asks || n > tc.asks+sweepParallel {
 			t.Errorf("%d deletes, want %d", n, tc.asks)
 		}
+	}
+}
+
+// More locked objects than a sweep tries are left out by the next, which comes to
+// those after them; the one that has come to the end begins at the first again.
+func TestManyLockedObjectsKeepNoOtherFromBeingSwept(t *testing.T) {
+	t.Parallel()
+	const locked, free, failures = 250, 10, 100
+	l := &locking{objects: locked + free, locked: func(id int) bool { return id < locked }}
+	b := newFaulty(t, l.ServeHTTP)
+	b.limits.failures = failures
+	total, begins := 0, []int{}
+	for range 4 {
+		asked := len(l.deletes)
+		swept, err := b.sweep(t.Context())
+		if code, _ := code(err); code != "AccessDenied" {
+			t.Errorf("a sweep of locked objects: %v", err)
+		}
+		total += swept
+		begins = append(begins, slices.Min(l.deletes[asked:]))
+	}
+	if total != free {
+		t.Errorf("swept %d objects behind %d locked ones, want %d", total, locked, free)
+	}
+	if begins[0] != 0 || begins[1] < failures || begins[2] < begins[1]+failures || begins[3] != 0 {
+		t.Errorf("four sweeps began at %d; want each after the one before, and the last at the first object", begins)
 	}
 }

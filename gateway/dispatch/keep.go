@@ -82,11 +82,12 @@ func (b exportBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drop makes the agent forget a file, so that its slot is free.
+// drop makes the agent forget a file, whether its store has it or not, so that its
+// slot is free.
 func (d *Dispatcher) drop(ctx context.Context, rec *session.Record, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWait)
 	defer cancel()
 	if err := d.agent.DropArtifact(ctx, rec.Pod(), id); err != nil && !errors.Is(err, client.ErrNotFound) {
-		d.log.Info("Agent kept an export that is in its store", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
+		d.log.Info("Agent did not forget an export", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
 	}
 }

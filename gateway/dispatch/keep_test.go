@@ -16,23 +16,33 @@ import (
 // exporter is an agent that exports a file of so many bytes.
 type exporter struct {
 	Agent
-	size  int64
-	drops int
+	size   int64
+	drops  int
+	broken error // of a drop
 }
 
 func (e *exporter) Export(context.Context, client.Pod, client.ExportRequest) (*client.Artifact, error) {
 	return &client.Artifact{ID: strings.Repeat("0f", 16), Name: "f", MIMEType: "text/plain", Size: e.size, ExpiresIn: 300}, nil
 }
 
-func (e *exporter) DropArtifact(context.Context, client.Pod, string) error { e.drops++; return nil }
+func (e *exporter) DropArtifact(context.Context, client.Pod, string) error {
+	e.drops++
+	return e.broken
+}
 
 // shelf is a store that keeps what it is given the size of.
-type shelf struct{ puts []int64 }
+type shelf struct {
+	puts []int64
+	full error // of a put
+}
 
 func (*shelf) Check(string) error { return nil }
 
 func (s *shelf) Put(_ context.Context, name string, f *artifactstore.File) (artifactstore.Kept, error) {
 	s.puts = append(s.puts, f.Size)
+	if s.full != nil {
+		return artifactstore.Kept{}, s.full
+	}
 	return artifactstore.Kept{
 		Handle:    artifact.Handle{Key: f.Session, ID: strings.Repeat("0a", 16), Store: name, Expiry: artifact.MinExpiry},
 		ExpiresIn: 59,
@@ -60,6 +70,35 @@ func TestALyingExportDoesNotFillAStore(t *testing.T) {
 		}
 		if agent.drops != 1 {
 			t.Errorf("%d bytes: the agent was asked to drop %d times", size, agent.drops)
+		}
+	}
+}
+
+// An agent that still holds an export is told of, in words that are true whether
+// the store has it or not.
+func TestAnAgentThatForgetsNoExportIsLogged(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		full, broken error
+		logged       bool
+	}{
+		"kept, and not forgotten":   {nil, errors.New("it broke"), true},
+		"no room, nor forgotten":    {errors.New("is full"), errors.New("it broke"), true},
+		"kept, and forgotten since": {nil, client.ErrNotFound, false},
+		"kept, and forgotten":       {nil, nil, false},
+	} {
+		sessions := newOne()
+		rec := *sessions.rec
+		rec.ArtifactStore = "archive"
+		sessions.set(&rec)
+		var log strings.Builder
+		d := New(&exporter{size: 1, broken: tc.broken}, sessions, sessions, slog.New(slog.NewTextHandler(&log, nil)), func(string) {})
+		d.KeepIn(&shelf{full: tc.full})
+		if _, _, err := d.Export(t.Context(), session.Request{}, client.ExportRequest{Path: "f"}); (err == nil) != (tc.full == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := strings.Contains(log.String(), "Agent did not forget an export"); got != tc.logged || strings.Contains(log.String(), "in its store") {
+			t.Errorf("%s: log %q", name, log.String())
 		}
 	}
 }
