@@ -37,12 +37,12 @@ func (l *live) client(era string) *mcp.ClientSession { return l.connect(era, "al
 func TestFreshAgentIsBoundOnce(t *testing.T) {
 	t.Parallel()
 	value, timeout := "1", berthv1alpha1.Duration("2m")
-	output, total, logs, uploads, background := int64(2048), int64(6), int64(4<<20), int64(5), true
+	output, export, total, logs, uploads, background := int64(2048), int64(7), int64(6), int64(4<<20), int64(5), true
 	api := newAPI(t)
 	fa := newAgent(t, "pod-1")
 	sandbox := newSandbox("s", "alice")
 	sandbox.Spec.Env = []berthv1alpha1.EnvVar{{Name: "A", Value: &value}}
-	sandbox.Status.Limits = &berthv1alpha1.Limits{CommandTimeout: &timeout, MaxCommandTimeout: &timeout, OutputBytes: &output, ArtifactTotalBytes: &total, LogBytes: &logs, UploadBytes: &uploads}
+	sandbox.Status.Limits = &berthv1alpha1.Limits{CommandTimeout: &timeout, MaxCommandTimeout: &timeout, OutputBytes: &output, ArtifactBytes: &export, ArtifactTotalBytes: &total, LogBytes: &logs, UploadBytes: &uploads}
 	sandbox.Status.BackgroundIsActivity = &background
 	sandbox.Status.FileRoots = []berthv1alpha1.FileRoot{"/data", "/srv/a b"}
 	api.put(t, readyOn(sandbox, fa))
@@ -59,7 +59,7 @@ func TestFreshAgentIsBoundOnce(t *testing.T) {
 	if s.UID != string(sandbox.UID) || len(s.Env) != 1 || s.Env[0] != (client.EnvVar{Name: "A", Value: "1"}) {
 		t.Errorf("bound %+v, want the Sandbox's UID and environment", s)
 	}
-	if want := (client.Limits{CommandTimeoutDefault: 120, CommandTimeoutMax: 120, OutputBytes: 2048, ArtifactTotalBytes: 6, LogBytes: 4 << 20, UploadBytes: 5}); s.Limits != want {
+	if want := (client.Limits{CommandTimeoutDefault: 120, CommandTimeoutMax: 120, OutputBytes: 2048, ArtifactBytes: 7, ArtifactTotalBytes: 6, LogBytes: 4 << 20, UploadBytes: 5}); s.Limits != want {
 		t.Errorf("limits %+v, want %+v", s.Limits, want)
 	}
 	if diff := cmp.Diff([]string{"/data", "/srv/a b"}, s.FileRoots); diff != "" {
