@@ -34,6 +34,14 @@ func (a *activity) begin(counts bool) bool {
 	return true
 }
 
+// extend counts one that is under way once more: what it leaves behind when it
+// ends, until end.
+func (a *activity) extend() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls++
+}
+
 func (a *activity) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

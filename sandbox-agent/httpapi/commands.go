@@ -95,7 +95,11 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request, id string) *Refu
 	if refusal := noBody(r); refusal != nil {
 		return refusal
 	}
-	if !wire.ValidExecID(id) || !s.commands.cancel(id) {
+	if r.URL.RawQuery != "" {
+		return badRequest("this request takes no query")
+	}
+	kept := s.cancelDetached(id)
+	if !wire.ValidExecID(id) || !s.commands.cancel(id) && !kept {
 		return refuse(http.StatusNotFound, wire.CodeNotFound, "no command with this id is queued or running")
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -34,6 +34,9 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, _ string) *Refusal
 	if refusal := checkCommand(req.Command, req.ID, req.Cwd, req.Env); refusal != nil {
 		return refusal
 	}
+	if req.DetachAfter != 0 {
+		return s.detachable(w, r, req)
+	}
 	limits := s.session.current()
 	var logs *execlog.Command
 	if s.logs != nil && !req.NoLog {

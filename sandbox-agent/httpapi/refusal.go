@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/sandbox-agent/archive"
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/background"
+	"github.com/berth-dev/berth/sandbox-agent/detached"
 	"github.com/berth-dev/berth/sandbox-agent/files"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
 	"github.com/berth-dev/berth/sandbox-agent/upload"
@@ -100,6 +101,8 @@ var answers = []struct {
 	{files.ErrManyMatches, http.StatusUnprocessableEntity, wire.CodeManyMatches},
 	{files.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace},
 	{files.ErrClosed, http.StatusServiceUnavailable, wire.CodeDraining},
+
+	{detached.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
 
 	{background.ErrTooMany, http.StatusTooManyRequests, wire.CodeTooManyProcesses},
 	{background.ErrIDInUse, http.StatusBadRequest, wire.CodeIDInUse},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
+	"github.com/berth-dev/berth/sandbox-agent/detached"
 	"github.com/berth-dev/berth/sandbox-agent/execlog"
 	"github.com/berth-dev/berth/sandbox-agent/files"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
@@ -31,7 +32,8 @@ type Gate interface {
 type Server struct {
 	shell     Shell
 	artifacts *artifact.Store
-	logs      *execlog.Store // nil: none are kept
+	logs      *execlog.Store  // nil: none are kept
+	detached  *detached.Store // nil: no command is
 	gate      Gate
 	log       *slog.Logger
 
@@ -59,7 +61,7 @@ func New(sh Shell, artifacts *artifact.Store, gate Gate, log *slog.Logger) *Serv
 		{path: wire.ActivityPath, passive: true, methods: methods{http.MethodGet: s.active}},
 		{path: wire.QuiescePath, passive: true, methods: methods{http.MethodPost: s.quiesce}},
 		{path: wire.ExecPath, methods: methods{http.MethodPost: s.exec}},
-		{path: wire.ExecPath + "/", methods: methods{http.MethodDelete: s.cancel}},
+		{path: wire.ExecPath + "/", query: true, methods: methods{http.MethodGet: s.execState, http.MethodDelete: s.cancel}},
 		{path: wire.CallsPath + "/", passive: true, methods: methods{http.MethodDelete: s.cancelCall}},
 		{path: wire.ArtifactsPath, methods: methods{http.MethodPost: s.export}},
 		{path: wire.ArtifactsPath + "/", methods: methods{http.MethodGet: s.read, http.MethodDelete: s.drop}},

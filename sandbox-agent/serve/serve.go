@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/background"
+	"github.com/berth-dev/berth/sandbox-agent/detached"
 	"github.com/berth-dev/berth/sandbox-agent/execlog"
 	"github.com/berth-dev/berth/sandbox-agent/files"
 	"github.com/berth-dev/berth/sandbox-agent/httpapi"
@@ -46,7 +47,14 @@ func Run(o Options, environ []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if o.InsecureNoAuth && !initproc.IsInit() && !reexecuted {
+	switch {
+	case o.SessionDir != "" && !reexecuted:
+		return initproc.Reexec(inherited())
+	case o.SessionDir != "":
+		if err := initproc.Root(o.SessionDir); err != nil {
+			return 0, err
+		}
+	case o.InsecureNoAuth && !initproc.IsInit() && !reexecuted:
 		return initproc.Reexec()
 	}
 	return run(o, environ)
@@ -105,6 +113,7 @@ func run(o Options, environ []string) (int, error) {
 	api := httpapi.New(sh, store, gate, log)
 	api.KeepProcesses(processes)
 	api.KeepLogs(logs)
+	api.KeepDetached(detached.New(spools, artifact.SystemClock{}))
 	uploads, err := upload.NewStore(o.Workspace, time.Now)
 	if err != nil {
 		return 0, err

@@ -143,6 +143,11 @@ type ExecRequest struct {
 	MaxOutputBytes int `json:"max_output_bytes,omitempty"`
 	// NoLog leaves output that doesn't fit the result unkept.
 	NoLog bool `json:"no_log,omitempty"`
+	// DetachAfter is how many seconds after the request came its answer comes at
+	// the latest: 202 with an ExecState if the command hasn't ended by then. It
+	// goes on, whatever becomes of the connection, and its result is kept. 0 is
+	// never; more needs an ID, and an answer that is not in frames.
+	DetachAfter float64 `json:"detach_after,omitempty"`
 }
 
 // ExecResult is what a command did. Its encoding never exceeds MaxResult, even

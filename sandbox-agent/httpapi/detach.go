@@ -1,0 +1,192 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-dev/berth/sandbox-agent/detached"
+	"github.com/berth-dev/berth/sandbox-agent/execlog"
+	"github.com/berth-dev/berth/sandbox-agent/shell"
+	"github.com/berth-dev/berth/sandbox-agent/wire"
+)
+
+// KeepDetached lets commands be detached. It comes before the first request.
+func (s *Server) KeepDetached(d *detached.Store) { s.detached = d }
+
+// outcome is how a detachable command ended.
+type outcome struct {
+	result  wire.ExecResult
+	refusal *Refusal
+	// output is how much of it the result keeps, in bytes.
+	output int64
+	room   *share
+}
+
+func (s *Server) checkDetach(r *http.Request, req wire.ExecRequest) *Refusal {
+	switch {
+	case s.detached == nil:
+		return badRequest("detach_after: this agent detaches no commands")
+	case math.IsInf(req.DetachAfter, 0) || math.IsNaN(req.DetachAfter) || req.DetachAfter < 0:
+		return badRequest("detach_after: want seconds from 0 up")
+	case req.ID == "":
+		return badRequest("detach_after: needs an id, by which the command is asked for")
+	case wantsFrames(r):
+		return badRequest("detach_after: not with an answer in frames")
+	case s.detached.Has(req.ID):
+		return refuse(http.StatusBadRequest, wire.CodeIDInUse, detached.ErrIDInUse.Error())
+	}
+	return nil
+}
+
+// detachable runs a command that is its call's until it is detached: before, it
+// ends with its call, afterwards by itself alone.
+func (s *Server) detachable(w http.ResponseWriter, r *http.Request, req wire.ExecRequest) *Refusal {
+	if refusal := s.checkDetach(r, req); refusal != nil {
+		return refusal
+	}
+	sent := time.Now()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	detach := context.AfterFunc(r.Context(), func() { cancel(context.Cause(r.Context())) })
+	ended := make(chan outcome, 1)
+	go func() {
+		defer cancel(nil)
+		ended <- s.outcome(ctx, req)
+	}()
+	timer := time.NewTimer(time.Duration(min(req.DetachAfter, math.MaxInt32) * float64(time.Second)))
+	defer timer.Stop()
+	select {
+	case o := <-ended:
+		return o.answer(w)
+	case <-timer.C:
+	}
+	if !detach() { // whoever sent it is gone, or has cancelled it
+		o := <-ended
+		return o.answer(w)
+	}
+	command, err := s.detached.Add(req.ID, sent)
+	if err != nil { // a command of the same id was faster
+		cancel(err)
+		o := <-ended
+		o.room.release()
+		return refuse(http.StatusBadRequest, wire.CodeIDInUse, err.Error())
+	}
+	s.activity.extend()
+	go func() {
+		defer s.activity.end()
+		o := <-ended
+		s.keep(command, o)
+	}()
+	writeJSON(w, http.StatusAccepted, wire.ExecState{ID: req.ID, Running: true, Sent: sent.UTC()})
+	return nil
+}
+
+// outcome runs a command to its end.
+func (s *Server) outcome(ctx context.Context, req wire.ExecRequest) outcome {
+	limits := s.session.current()
+	var logs *execlog.Command
+	if s.logs != nil && !req.NoLog {
+		logs = s.logs.Command(limits.LogBytes)
+	}
+	defer logs.Finish()
+	c := command(req, limits)
+	c.Logs = logs
+	var o outcome
+	c.Turn = func(ctx context.Context) (err error) {
+		o.room, err = s.unread.take(ctx, costOf(2*int64(c.OutputBytes)))
+		return err
+	}
+	var result shell.Result
+	if result, o.refusal = s.run(ctx, req.ID, c); o.refusal == nil {
+		o.output = kept(&result, c.OutputBytes)
+		o.result = encode(&result, logs)
+	}
+	return o
+}
+
+// answer gives the outcome to whoever still waits for it.
+func (o *outcome) answer(w http.ResponseWriter) *Refusal {
+	defer o.room.release()
+	if o.refusal != nil {
+		return o.refusal
+	}
+	o.room.keep(costOf(o.output))
+	writeJSON(w, http.StatusOK, o.result)
+	return nil
+}
+
+// keep keeps the outcome for whoever will ask for it.
+func (s *Server) keep(c *detached.Command, o outcome) {
+	defer o.room.release()
+	if o.refusal != nil {
+		s.detached.Refuse(c, wire.ErrorDetail{Code: o.refusal.Code, Message: o.refusal.Message})
+		return
+	}
+	s.detached.Keep(c, o.result, o.result.ExitCode == exitKilled && !o.result.TimedOut)
+}
+
+// execState answers how a detached command is, with its result once there is one.
+func (s *Server) execState(w http.ResponseWriter, r *http.Request, id string) *Refusal {
+	if refusal := noBody(r); refusal != nil {
+		return refusal
+	}
+	wait, ok := parseExecQuery(r.URL.RawQuery)
+	if !ok {
+		return badRequest("query: want wait, in seconds from 0 up, at most once")
+	}
+	if s.detached == nil {
+		return refusalOf(detached.ErrNotFound)
+	}
+	state, err := s.detached.Wait(r.Context(), id, wait)
+	if err != nil {
+		return refusalOf(err)
+	}
+	if state.Size() == 0 {
+		writeJSON(w, http.StatusOK, state.ExecState)
+		return nil
+	}
+	writeWithResult(w, state)
+	return nil
+}
+
+// writeWithResult copies a result into the state that it belongs to, without
+// having it in memory.
+func writeWithResult(w http.ResponseWriter, state detached.State) {
+	head := bytes.TrimSuffix(encodeJSON(state.ExecState), []byte("}\n"))
+	head = append(head, `,"result":`...)
+	const tail = "}\n"
+	h := w.Header()
+	h.Set("Content-Type", contentJSON)
+	h.Set("Content-Length", strconv.FormatInt(int64(len(head))+state.Size()+int64(len(tail)), 10))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	// Whoever reads a part sees that it is one: the length was announced.
+	_, _ = io.Copy(w, io.MultiReader(bytes.NewReader(head), state.Result(), strings.NewReader(tail)))
+}
+
+var execQuery = regexp.MustCompile(`^` + wire.ExecWait + `=([0-9]{1,9}(?:\.[0-9]{1,9})?)$`)
+
+func parseExecQuery(raw string) (wait time.Duration, ok bool) {
+	if raw == "" {
+		return 0, true
+	}
+	m := execQuery.FindStringSubmatch(raw)
+	if m == nil {
+		return 0, false
+	}
+	seconds, err := strconv.ParseFloat(m[1], 64)
+	return time.Duration(min(seconds, wire.MaxExecWait) * float64(time.Second)), err == nil
+}
+
+// cancelDetached cancels a command that was detached. One that has ended is left
+// as it is. It returns whether there is one.
+func (s *Server) cancelDetached(id string) bool {
+	return s.detached != nil && s.detached.Cancelling(id)
+}
