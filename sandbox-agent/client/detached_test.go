@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -51,7 +52,10 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 // hold its caller.
 func TestDetachableIsBoundedByItsTime(t *testing.T) {
 	t.Parallel()
-	c, pod := lying(t, Options{Grace: 10 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	c, pod := lying(t, Options{Grace: 10 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then is it noticed that the client is gone
+		<-r.Context().Done()
+	})
 	_, _, err := c.ExecDetachable(t.Context(), pod, ExecRequest{Command: "a", ID: "a", DetachAfter: 0.01})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
