@@ -38,6 +38,9 @@ type entry struct {
 	running atomic.Bool   // changes under mu
 	code    *int
 	unknown bool // how it ended
+	ended   time.Time
+	// cancelled: it was asked to end while it ran, and then it was killed.
+	cancelled bool
 }
 
 func newEntry(id, kind, command string, spools []string) *entry {
@@ -63,10 +66,15 @@ func beginning(command string) string {
 func (e *entry) view() wire.Process {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return wire.Process{
+	p := wire.Process{
 		ID: e.id, Kind: e.kind, Command: e.command, Terminal: e.terminal, Running: e.running.Load(), ExitCode: e.code,
 		Started: e.started.UTC(), OutputStart: e.ring.start(), OutputEnd: e.ring.end, Notice: e.notice(),
 	}
+	if !p.Running {
+		ended := e.ended.UTC()
+		p.Ended, p.Cancelled = &ended, e.cancelled
+	}
+	return p
 }
 
 // notice says what else happened. The caller holds e.mu.
@@ -178,7 +186,8 @@ func (e *entry) end(code *int, unknown bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.running.Store(false)
-	e.code, e.unknown = code, unknown
+	e.code, e.unknown, e.ended = code, unknown, time.Now()
+	e.cancelled = e.cancelled && (unknown || code != nil && *code == killed)
 	e.tell()
 	close(e.done)
 }

@@ -209,6 +209,16 @@ func (c *Client) SignalProcess(ctx context.Context, pod Pod, id, signal string) 
 	return c.small(ctx, pod, http.MethodPost, path, wire.ProcessSignal{Signal: signal}, nil)
 }
 
+// CancelProcess kills a process with all that it started, and lets it be known as
+// cancelled. One that has ended stays as it is.
+func (c *Client) CancelProcess(ctx context.Context, pod Pod, id string) error {
+	path, err := processPath(id, "")
+	if err != nil {
+		return err
+	}
+	return c.small(ctx, pod, http.MethodDelete, path, nil, nil)
+}
+
 func processPath(id, suffix string) (string, error) {
 	if !wire.ValidExecID(id) {
 		// Nothing is wrong with the pod.

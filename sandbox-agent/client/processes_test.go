@@ -24,6 +24,8 @@ func TestImpossibleProcessesAreRefused(t *testing.T) {
 		"too much kept": `{` + good + `,"output_end":4194305}`,
 		"exit code":     `{` + good + `,"exit_code":256}`,
 		"still runs":    `{` + good + `,"running":true,"exit_code":0}`,
+		"has ended":     `{` + good + `,"running":true,"ended":"2026-01-01T00:00:00Z"}`,
+		"is cancelled":  `{` + good + `,"running":true,"cancelled":true}`,
 		"long notice":   `{` + good + `,"notice":"` + strings.Repeat("x", 1025) + `"}`,
 		"no JSON":       `here`,
 		"too long":      `{` + good + `,"x":"` + strings.Repeat("x", maxSmallAnswer) + `"}`,

@@ -22,6 +22,9 @@ func checkProcess(p *Process) error {
 		return badAnswer("a notice of %d bytes", len(p.Notice))
 	}
 	p.Notice = clean(p.Notice, maxMessage)
+	if p.Running && (p.Ended != nil || p.Cancelled) {
+		return badAnswer("a process that runs and has ended")
+	}
 	return checkExit(p.Running, p.ExitCode)
 }
 

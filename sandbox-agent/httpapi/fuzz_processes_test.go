@@ -41,6 +41,8 @@ func (f *askedProcesses) Input(_ context.Context, _ string, in wire.ProcessInput
 	f.inputs = append(f.inputs, in)
 	return 0, nil
 }
+func (*askedProcesses) Cancel(context.Context, string) error { return nil }
+
 func (f *askedProcesses) Signal(_ context.Context, _ string, sig unix.Signal) error {
 	f.signals = append(f.signals, sig)
 	return nil

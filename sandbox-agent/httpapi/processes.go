@@ -22,6 +22,7 @@ type Processes interface {
 	Output(ctx context.Context, id string, q background.Query) (wire.ProcessOutput, error)
 	Input(ctx context.Context, id string, in wire.ProcessInput) (written int, err error)
 	Signal(ctx context.Context, id string, sig unix.Signal) error
+	Cancel(ctx context.Context, id string) error
 }
 
 // KeepProcesses serves background processes. It comes before the first request.
@@ -30,7 +31,7 @@ func (s *Server) KeepProcesses(p Processes) {
 	one := wire.ProcessesPath + "/"
 	s.routes = append(s.routes,
 		route{path: wire.ProcessesPath, methods: methods{http.MethodPost: s.startProcess, http.MethodGet: s.listProcesses}},
-		route{path: one, methods: methods{http.MethodGet: s.getProcess}},
+		route{path: one, methods: methods{http.MethodGet: s.getProcess, http.MethodDelete: s.cancelProcess}},
 		route{path: one, suffix: wire.ProcessOutputPath, query: true, methods: methods{http.MethodGet: s.processOutput}},
 		route{path: one, suffix: wire.ProcessInputPath, methods: methods{http.MethodPost: s.processInput}},
 		route{path: one, suffix: wire.ProcessSignalPath, methods: methods{http.MethodPost: s.processSignal}},
@@ -154,6 +155,17 @@ func (s *Server) processSignal(w http.ResponseWriter, r *http.Request, id string
 		return badRequest("signal: want a name as TERM or SIGTERM, or a number from 1 to 64")
 	}
 	if err := s.processes.Signal(r.Context(), id, sig); err != nil {
+		return refusalOf(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) cancelProcess(w http.ResponseWriter, r *http.Request, id string) *Refusal {
+	if refusal := noBody(r); refusal != nil {
+		return refusal
+	}
+	if err := s.processes.Cancel(r.Context(), id); err != nil {
 		return refusalOf(err)
 	}
 	w.WriteHeader(http.StatusNoContent)

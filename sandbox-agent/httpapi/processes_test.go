@@ -52,6 +52,10 @@ func (f *fakeProcesses) Signal(_ context.Context, id string, sig unix.Signal) er
 	f.asked = append(f.asked, "signal "+id, sig)
 	return f.err
 }
+func (f *fakeProcesses) Cancel(_ context.Context, id string) error {
+	f.asked = append(f.asked, "cancel "+id)
+	return f.err
+}
 
 func ask(t testing.TB, p *fakeProcesses, method, target, body string) *httptest.ResponseRecorder {
 	t.Helper()
@@ -89,6 +93,9 @@ func TestProcessRoutes(t *testing.T) {
 		{"GET", "/v1/processes", "{}", 400, nil},
 		{"GET", "/v1/processes/output", "", 200, []any{"get output"}},
 		{"GET", "/v1/processes/x?", "", 400, nil},
+		{"DELETE", "/v1/processes/x", "", 204, []any{"cancel x"}},
+		{"DELETE", "/v1/processes/x", "{}", 400, nil},
+		{"DELETE", "/v1/processes/x?wait=1", "", 400, nil},
 		{"GET", "/v1/processes/x/y", "", 404, nil},
 		{"GET", "/v1/processes//output", "", 404, nil},
 		{"GET", "/v1/processes/", "", 404, nil},

@@ -66,6 +66,10 @@ type Process struct {
 	// ExitCode is there once it has ended, 128+n for signal n; a job has none.
 	ExitCode *int      `json:"exit_code,omitempty"`
 	Started  time.Time `json:"started"`
+	// Ended is there once it has ended.
+	Ended *time.Time `json:"ended,omitempty"`
+	// Cancelled says that DELETE /v1/processes/{id} ended it.
+	Cancelled bool `json:"cancelled,omitempty"`
 	// OutputStart and OutputEnd are the offsets between which output is kept.
 	OutputStart int64 `json:"output_start"`
 	OutputEnd   int64 `json:"output_end"`
