@@ -49,12 +49,19 @@ func newRealAgent(t testing.TB, options localagent.Options) (l *live, workspace 
 		t.Fatal(err)
 	}
 	t.Cleanup(a.Stop)
+	return newLiveOn(t, a.Pod, a.Key, a.Port), workspace, a
+}
+
+// newLiveOn is a gateway with one ready session of alice's on an agent that is not
+// a fake one.
+func newLiveOn(t testing.TB, pod agent.Pod, key []byte, port int) *live {
+	t.Helper()
 	api := newAPI(t)
-	setSigningKey(t, api, a.Key)
-	sandbox := readyOn(newSandbox("s", "alice"), &fakeAgent{audience: a.Pod.Namespace + "/" + a.Pod.UID, ip: a.Pod.IP.String()})
+	setSigningKey(t, api, key)
+	sandbox := readyOn(newSandbox("s", "alice"), &fakeAgent{audience: pod.Namespace + "/" + pod.UID, ip: pod.IP.String()})
 	sandbox.Status.KeyID = localagent.KeyID
 	api.put(t, sandbox)
-	return &live{stack: newStackFor(t, api, agent.Options{Port: a.Port, AllowLoopback: true}, nil), sandbox: sandbox}, workspace, a
+	return &live{stack: newStackFor(t, api, agent.Options{Port: port, AllowLoopback: true}, nil), sandbox: sandbox}
 }
 
 // setSigningKey makes key the only one that the gateway signs with.
