@@ -6,15 +6,21 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
-// ErrUnauthenticated means that a request carries no token that the API server
-// takes for this gateway. It says no more than that.
+// ErrUnauthenticated means that a request carries no token that is taken for this
+// gateway. It says no more than that.
 var ErrUnauthenticated = errors.New("a bearer token for this gateway is required")
+
+// ErrInvalidToken is ErrUnauthenticated of a request that has a token, or something
+// in its place.
+var ErrInvalidToken = fmt.Errorf("%w, this one is not taken", ErrUnauthenticated)
 
 // Authenticator names the caller of a request. It returns an error that is
 // ErrUnauthenticated when the request itself is at fault, and another one when
@@ -35,6 +41,8 @@ type Caller struct {
 
 	id        [sha256.Size]byte
 	namespace string
+	// expires is the end of the token that named the caller; zero if it has none.
+	expires time.Time
 }
 
 // serviceAccountPrefix begins the user name of every service account; the
@@ -71,6 +79,9 @@ func (c *Caller) Owns(owner string) bool { return owner == "" || owner == c.Owne
 
 // Namespace is a service account's own namespace, and empty for other callers.
 func (c *Caller) Namespace() string { return c.namespace }
+
+// expired tells whether the caller's token has ended, whatever is remembered of it.
+func (c *Caller) expired(now time.Time) bool { return !c.expires.IsZero() && !now.Before(c.expires) }
 
 type contextKey struct{}
 

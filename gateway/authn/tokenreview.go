@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -18,14 +17,12 @@ import (
 
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 
-// maxToken bounds a bearer token: more is no token that an API server makes.
-const maxToken = 16 << 10
-
 // TokenReview authenticates bearer tokens by asking the API server, for one
 // audience that every token must have been made for.
 type TokenReview struct {
 	client   client.Client
 	audience string
+	now      func() time.Time
 	observe  func(outcome string)
 	cache    *reviewcache.Cache[[sha256.Size]byte, *Caller]
 }
@@ -39,6 +36,7 @@ func NewTokenReview(c client.Client, audience string, now func() time.Time, obse
 	return &TokenReview{
 		client:   c,
 		audience: audience,
+		now:      now,
 		observe:  observe,
 		cache:    reviewcache.New[[sha256.Size]byte, *Caller](reviewcache.MaxEntries, now),
 	}, nil
@@ -50,14 +48,18 @@ func (t *TokenReview) Authenticate(r *http.Request) (*Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	caller, allowed, err := t.cache.Get(r.Context(), sha256.Sum256([]byte(token)), func(ctx context.Context) (*Caller, bool, error) {
+	return t.authenticate(r.Context(), token)
+}
+
+func (t *TokenReview) authenticate(ctx context.Context, token string) (*Caller, error) {
+	caller, allowed, err := t.cache.Get(ctx, sha256.Sum256([]byte(token)), func(ctx context.Context) (*Caller, bool, error) {
 		return t.review(ctx, token)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("token review: %w", err)
 	}
-	if !allowed {
-		return nil, ErrUnauthenticated
+	if !allowed || caller.expired(t.now()) {
+		return nil, ErrInvalidToken
 	}
 	return caller, nil
 }
@@ -78,32 +80,7 @@ func (t *TokenReview) review(ctx context.Context, token string) (*Caller, bool, 
 		return nil, false, nil
 	}
 	t.observe("allowed")
-	return newCaller(review.Status.User), true, nil
-}
-
-// bearer returns the token of exactly one Authorization header.
-func bearer(h http.Header) (string, error) {
-	values := h.Values("Authorization")
-	if len(values) != 1 {
-		return "", ErrUnauthenticated
-	}
-	scheme, token, ok := strings.Cut(values[0], " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken || !isToken68(token) {
-		return "", ErrUnauthenticated
-	}
-	return token, nil
-}
-
-// isToken68 tells whether s consists of what RFC 6750 lets a bearer token hold.
-func isToken68(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case strings.IndexByte("-._~+/=", c) >= 0:
-		default:
-			return false
-		}
-	}
-	return true
+	caller := newCaller(review.Status.User)
+	caller.expires = expiry(token)
+	return caller, true, nil
 }
