@@ -78,10 +78,8 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 		return &AgentError{errReplaced.Error() + d.cause(ctx, rec), err}
 	case errors.Is(err, client.ErrBody):
 		return &AgentError{"the upload's body ended early; nothing was kept", err}
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, client.ErrCancelled):
 		return cancelled(ctx, err)
-	case errors.Is(err, client.ErrCancelled):
-		return &AgentError{"the call was cancelled", err}
 	case errors.Is(err, client.ErrUnauthorized):
 		d.log.Warn("Agent refused the gateway's token", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "keyID", rec.KeyID, "error", err)
 		return &AgentError{"the sandbox's agent refused the gateway's token; nothing was run", err}

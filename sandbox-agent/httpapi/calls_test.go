@@ -17,7 +17,7 @@ func callsAt() (c *calls, advance func(time.Duration)) {
 }
 
 // begun begins a request that must be let in.
-func begun(t *testing.T, c *calls, parent context.Context, key, id string) (context.Context, func()) {
+func begun(parent context.Context, t *testing.T, c *calls, key, id string) (context.Context, func()) {
 	t.Helper()
 	ctx, end, ok := c.begin(parent, key, id)
 	if !ok {
@@ -31,9 +31,9 @@ func wasCancelled(ctx context.Context) bool { return errors.Is(context.Cause(ctx
 func TestKeyEndsExactlyOneCall(t *testing.T) {
 	t.Parallel()
 	c, _ := callsAt()
-	first, endFirst := begun(t, c, t.Context(), "key", "a")
-	other, endOther := begun(t, c, t.Context(), "other", "a")
-	second, endSecond := begun(t, c, t.Context(), "key", "b")
+	first, endFirst := begun(t.Context(), t, c, "key", "a")
+	other, endOther := begun(t.Context(), t, c, "other", "a")
+	second, endSecond := begun(t.Context(), t, c, "key", "b")
 	if n := c.cancel("key"); n != 2 || first.Err() != nil || second.Err() != nil {
 		t.Errorf("%d calls, errors %v and %v; want 2 of which none is ended", n, first.Err(), second.Err())
 	}
@@ -58,13 +58,13 @@ func TestKeyEndsExactlyOneCall(t *testing.T) {
 func TestAllRequestsOfACallEnd(t *testing.T) {
 	t.Parallel()
 	c, _ := callsAt()
-	first, endFirst := begun(t, c, t.Context(), "key", "a")
-	second, endSecond := begun(t, c, t.Context(), "key", "a")
+	first, endFirst := begun(t.Context(), t, c, "key", "a")
+	second, endSecond := begun(t.Context(), t, c, "key", "a")
 	if n := c.cancel("key"); n != 1 || !wasCancelled(first) || !wasCancelled(second) {
 		t.Errorf("%d calls, causes %v and %v; want one whose requests are both cancelled", n, context.Cause(first), context.Cause(second))
 	}
 	endFirst()
-	late, endLate := begun(t, c, t.Context(), "key", "a")
+	late, endLate := begun(t.Context(), t, c, "key", "a")
 	if !wasCancelled(late) {
 		t.Error("a later request of the cancelled call goes on")
 	}
@@ -75,13 +75,13 @@ func TestAllRequestsOfACallEnd(t *testing.T) {
 func TestLateWordTouchesNoLaterCall(t *testing.T) {
 	t.Parallel()
 	c, advance := callsAt()
-	_, end := begun(t, c, t.Context(), "key", "a")
+	_, end := begun(t.Context(), t, c, "key", "a")
 	end()
 	advance(wire.CallEndedSeconds*time.Second - 1)
 	if n := c.cancel("key"); n != 0 {
 		t.Errorf("%d calls, want none", n)
 	}
-	next, end := begun(t, c, t.Context(), "key", "b")
+	next, end := begun(t.Context(), t, c, "key", "b")
 	defer end()
 	if next.Err() != nil {
 		t.Error("the next call of the key was ended before it began")
@@ -126,10 +126,10 @@ func TestWordAfterADisconnectMeansTheCallThatWent(t *testing.T) {
 			t.Parallel()
 			c, advance := callsAt()
 			gone, hangUp := context.WithCancel(t.Context())
-			_, end := begun(t, c, gone, "key", "a")
+			_, end := begun(gone, t, c, "key", "a")
 			hangUp()
 			end()
-			other, endOther := begun(t, c, t.Context(), "key", "b")
+			other, endOther := begun(t.Context(), t, c, "key", "b")
 			defer endOther()
 			advance(after)
 			c.cancel("key")
@@ -148,11 +148,11 @@ func TestCancelledCallOfACallerThatGoesIsDone(t *testing.T) {
 	t.Parallel()
 	c, _ := callsAt()
 	parent, hangUp := context.WithCancel(t.Context())
-	_, end := begun(t, c, parent, "key", "a")
+	_, end := begun(parent, t, c, "key", "a")
 	c.cancel("key")
 	hangUp()
 	end()
-	other, endOther := begun(t, c, t.Context(), "key", "b")
+	other, endOther := begun(t.Context(), t, c, "key", "b")
 	defer endOther()
 	if n := c.cancel("key"); n != 1 || !wasCancelled(other) {
 		t.Errorf("%d calls, cause %v; want the next one cancelled", n, context.Cause(other))
@@ -176,8 +176,8 @@ func TestPastCallsAreBounded(t *testing.T) {
 		t.Errorf("%d past calls in %d places, %d under way; want at most %d and none", len(c.past), len(c.order), len(c.live), maxPast)
 	}
 	// The newest are still known.
-	_, end := begun(t, c, t.Context(), "last", "a")
+	_, end := begun(t.Context(), t, c, "last", "a")
 	end()
 	c.cancel("last")
-	begun(t, c, t.Context(), "last", "b")
+	begun(t.Context(), t, c, "last", "b")
 }

@@ -5,8 +5,8 @@ import "regexp"
 // CallsPath is followed by the key of a call that DELETE ends.
 const CallsPath = "/v1/calls"
 
-// CallHeader, on any request, names the call that it is part of: its key, a dot,
-// its id, each 64 hexadecimal digits. The key is what DELETE /v1/calls/{key} ends it
+// CallHeader names, on any request, the call that it is part of: its key, a dot, its
+// id, each 64 hexadecimal digits. The key is what DELETE /v1/calls/{key} ends it
 // by; two calls may share one, and then that ends neither. The id is the call's
 // own, and random.
 const CallHeader = "Berth-Call"

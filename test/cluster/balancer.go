@@ -60,7 +60,7 @@ func (c *Cluster) Balance(ctx context.Context, service client.ObjectKey, port in
 		}
 		proxy.ServeHTTP(w, r)
 	})}
-	go server.Serve(listener)
+	go func() { _ = server.Serve(listener) }() // which ends as it is told to
 	context.AfterFunc(ctx, func() {
 		server.Close()
 		transport.CloseIdleConnections()
