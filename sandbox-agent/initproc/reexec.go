@@ -11,25 +11,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// advice is for a machine that lets nobody make namespaces, or mount in them.
+const advice = "run as root, let users make user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0, those that this system has), or use a container or virtual machine of your own"
+
 // inside marks a process that was started isolated.
 const inside = "BERTH_REEXECUTED"
 
 // Reexec runs this program again as PID 1 of a new PID namespace, with a /proc
 // of that namespace, and returns its exit code when it has ended. TERM and INT
 // are passed on as TERM. It needs root, or user namespaces that anyone may
-// make.
-func Reexec() (exitCode int, err error) {
+// make. inherited are its descriptors from 3 up; they are closed here.
+func Reexec(inherited ...*os.File) (exitCode int, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
 	}
 	cmd := exec.Command(self, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.ExtraFiles = inherited
 	Isolate(cmd)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)
 	if err := cmd.Start(); err != nil {
-		return 0, fmt.Errorf("make a PID namespace: %w: run as root, allow unprivileged user namespaces, or use a container", err)
+		return 0, fmt.Errorf("make a PID namespace: %w: %s", err, advice)
+	}
+	for _, file := range inherited {
+		if err := file.Close(); err != nil {
+			return 0, fmt.Errorf("close what the new process has inherited: %w", err)
+		}
 	}
 	go func() {
 		for range signals {
@@ -69,10 +78,10 @@ func Reexecuted() (bool, error) {
 		return false, nil
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return true, fmt.Errorf("make mounts private: %w", err)
+		return true, fmt.Errorf("make mounts private: %w: %s", err, advice)
 	}
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		return true, fmt.Errorf("mount /proc: %w", err)
+		return true, fmt.Errorf("mount /proc: %w: %s", err, advice)
 	}
 	return true, nil
 }

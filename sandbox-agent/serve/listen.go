@@ -8,7 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// inheritedSocket is the descriptor of the socket that --session-dir comes with.
+const inheritedSocket = 3
+
+// inherited returns that socket as a file.
+func inherited() *os.File { return os.NewFile(inheritedSocket, "inherited socket") }
+
 func listen(o Options) (net.Listener, error) {
+	if o.SessionDir != "" {
+		file := inherited()
+		defer file.Close()
+		l, err := net.FileListener(file)
+		if err != nil {
+			return nil, fmt.Errorf("--session-dir: descriptor %d is no listening socket: %w", inheritedSocket, err)
+		}
+		return l, nil
+	}
 	if o.Unix == "" {
 		return net.Listen("tcp", o.Listen)
 	}

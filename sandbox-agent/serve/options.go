@@ -18,24 +18,31 @@ type Options struct {
 	Unix           string
 	Workspace      string
 	InsecureNoAuth bool
+	// SessionDir is set by a gateway that runs without a cluster: see BindFlags.
+	SessionDir string
 }
 
 const (
 	defaultListen      = ":8090"
 	defaultLocalListen = "127.0.0.1:8090"
+	defaultWorkspace   = "/workspace"
 )
 
 // BindFlags declares the flags.
 func (o *Options) BindFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Listen, "listen", "", "address to listen on (default "+defaultListen+", with --insecure-no-auth "+defaultLocalListen+")")
 	f.StringVar(&o.Unix, "unix", "", "Unix socket to listen on instead, with --insecure-no-auth")
-	f.StringVar(&o.Workspace, "workspace", "/workspace", "directory that the shell starts in and files are exported from")
+	f.StringVar(&o.Workspace, "workspace", defaultWorkspace, "directory that the shell starts in and files are exported from")
 	f.BoolVar(&o.InsecureNoAuth, "insecure-no-auth", false, "by hand: serve without tokens, on loopback or a Unix socket only, with a session bound")
+	f.StringVar(&o.SessionDir, "session-dir", "", "for berth-gateway --standalone: serve on the listening socket that is descriptor 3, in namespaces where this directory's workspace and tmp are /workspace and /tmp")
 }
 
 // Complete fills what depends on other flags, and refuses what must not be
 // combined.
 func (o *Options) Complete() error {
+	if o.SessionDir != "" {
+		return o.completeSession()
+	}
 	if o.Unix != "" && o.Listen != "" {
 		return errors.New("--unix and --listen exclude each other")
 	}
@@ -56,6 +63,16 @@ func (o *Options) Complete() error {
 		return fmt.Errorf("--workspace: %w", err)
 	}
 	o.Workspace = workspace
+	return nil
+}
+
+func (o *Options) completeSession() error {
+	if o.Listen != "" || o.Unix != "" || o.InsecureNoAuth || o.Workspace != defaultWorkspace {
+		return errors.New("--session-dir excludes --listen, --unix, --insecure-no-auth and --workspace")
+	}
+	if !filepath.IsAbs(o.SessionDir) {
+		return fmt.Errorf("--session-dir=%s: want an absolute path", o.SessionDir)
+	}
 	return nil
 }
 
