@@ -50,6 +50,7 @@ type Agent interface {
 	// CancelCall ends the call of that key, of any replica, if there is one alone.
 	CancelCall(ctx context.Context, pod client.Pod, key string) error
 	Processes
+	Tasks
 	Files
 }
 

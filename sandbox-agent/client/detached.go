@@ -20,6 +20,9 @@ const (
 	MaxExecWait        = wire.MaxExecWait            // seconds
 )
 
+// CodeBadRequest is that of a request that the agent doesn't understand.
+const CodeBadRequest = wire.CodeBadRequest
+
 // maxStateAnswer is more than a state takes.
 const maxStateAnswer = wire.MaxResult + maxSmallAnswer
 
