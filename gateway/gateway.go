@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/gateway/front"
 	"github.com/berth-dev/berth/gateway/mcpserver"
 	"github.com/berth-dev/berth/gateway/metrics"
+	"github.com/berth-dev/berth/gateway/places"
 	"github.com/berth-dev/berth/gateway/requestid"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/gateway/tracing"
@@ -104,6 +105,7 @@ func assemble(options Options, agents agent.Options, version string, log *slog.L
 		Namespaces: namespaces,
 		Metrics:    g.metrics,
 		Tracer:     tracer,
+		Places:     places.New(options.MaxCalls, max(1, options.MaxCalls*3/4)),
 		Log:        log,
 		Version:    version,
 		MaxBody:    options.MaxBody,

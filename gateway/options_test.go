@@ -25,8 +25,8 @@ func TestOptionsValidate(t *testing.T) {
 		"unknown authentication":      {func(o *gateway.Options) { o.Auth = "basic" }, []string{"--auth=basic"}},
 		"no audience":                 {func(o *gateway.Options) { o.Audience = "" }, []string{"--audience"}},
 		"several": {
-			func(o *gateway.Options) { o.Namespace, o.ReadyTimeout, o.MaxBody = "A", 0, -1 },
-			[]string{"--namespace=A", "--ready-timeout=0s", "--max-body-bytes=-1"},
+			func(o *gateway.Options) { o.Namespace, o.ReadyTimeout, o.MaxBody, o.MaxCalls = "A", 0, -1, 0 },
+			[]string{"--namespace=A", "--ready-timeout=0s", "--max-body-bytes=-1", "--max-calls=0"},
 		},
 	}
 	for name, tc := range tests {

@@ -58,7 +58,7 @@ func (f *Front) artifact(w http.ResponseWriter, r *http.Request, token string) {
 		return
 	}
 	bodyRead(w)
-	leave, ok := f.streams.enter(r.Context())
+	leave, ok := f.streams.Enter(r.Context())
 	if !ok {
 		call.Code = audit.CodeFailed
 		f.Metrics.Refusal("busy")

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/gateway/cancellation"
 	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/metrics"
+	"github.com/berth-dev/berth/gateway/places"
 	"github.com/berth-dev/berth/gateway/room"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/gateway/tracing"
@@ -66,14 +67,14 @@ type Front struct {
 	Options       Options
 
 	bodies  *room.Room
-	streams *places
+	streams *places.Places
 }
 
 // Handler returns the routes: mcp at /mcp, DELETE /sessions/{id},
 // POST /sessions/{id}/files and GET /artifacts/{token}.
 func (f *Front) Handler(mcp http.Handler) http.Handler {
 	f.bodies = room.New(bodyRoom)
-	f.streams = newPlaces(f.Options.Streams.Max, f.Options.Streams.Each)
+	f.streams = places.New(f.Options.Streams.Max, f.Options.Streams.Each)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", f.Options.KeepAlive.wrap(f.cancel(mcp)))
 	mux.HandleFunc("DELETE /sessions/{id...}", f.deleteSession)

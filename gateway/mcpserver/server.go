@@ -8,7 +8,7 @@
 //
 // A request passes, in this order: recover (a panic is one failed call), follow
 // (it ends with its caller), record (audit, metrics, span), gate (what was not
-// declared is not there), and the tool.
+// declared is not there), rate (how many at a time), and the tool.
 package mcpserver
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/gateway/authz"
 	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/metrics"
+	"github.com/berth-dev/berth/gateway/places"
 	"github.com/berth-dev/berth/gateway/room"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/gateway/tracing"
@@ -59,8 +60,10 @@ type Server struct {
 	Namespaces session.Namespaces
 	Metrics    *metrics.Metrics
 	Tracer     *tracing.Tracer
-	Log        *slog.Logger
-	Version    string
+	// Places bounds the calls under way.
+	Places  *places.Places
+	Log     *slog.Logger
+	Version string
 	// MaxBody bounds a request body, in bytes.
 	MaxBody int64
 
@@ -91,7 +94,7 @@ func (s *Server) Handler() http.Handler {
 			},
 			SetCacheable: private,
 		})
-	server.AddReceivingMiddleware(s.recoverPanic, follow, s.record, gate)
+	server.AddReceivingMiddleware(s.recoverPanic, follow, s.record, gate, s.rate)
 	addTool(server, bashTool(), s.bash)
 	addTool(server, processOutputTool(), s.processOutput)
 	addTool(server, processInputTool(), s.processInput)

@@ -1,4 +1,7 @@
-package front
+// Package places bounds how many of something are under way at a time, so that what
+// each holds has an end, and how many of them are one caller's, so that others find
+// a place.
+package places
 
 import (
 	"context"
@@ -7,8 +10,8 @@ import (
 	"github.com/berth-dev/berth/gateway/authn"
 )
 
-// places are what callers hold while they are sent something.
-type places struct {
+// Places are what callers hold while they are served.
+type Places struct {
 	most, each int
 
 	mu   sync.Mutex
@@ -16,13 +19,14 @@ type places struct {
 	held map[string]int // by caller's name: a caller has as many tokens as it likes
 }
 
-func newPlaces(most, each int) *places {
-	return &places{most: most, each: each, held: make(map[string]int)}
+// New returns so many places, of which one caller may have each at a time.
+func New(most, each int) *Places {
+	return &Places{most: most, each: each, held: make(map[string]int)}
 }
 
-// enter takes a place for the caller of ctx, until leave is called. It is false if
+// Enter takes a place for the caller of ctx, until leave is called. It is false if
 // there is none, or the caller has enough.
-func (p *places) enter(ctx context.Context) (leave func(), ok bool) {
+func (p *Places) Enter(ctx context.Context) (leave func(), ok bool) {
 	name := ""
 	if caller, ok := authn.FromContext(ctx); ok {
 		name = caller.Owner()

@@ -1,4 +1,4 @@
-package front
+package places
 
 import (
 	"context"
@@ -18,13 +18,13 @@ func TestOneCallerLeavesPlacesForOthers(t *testing.T) {
 			Username: name, Extra: map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/credential-id": {token}},
 		}})
 	}
-	p := newPlaces(3, 2)
+	p := New(3, 2)
 	var leave []func()
 	for _, step := range []struct {
 		caller, token string
 		want          bool
 	}{{"alice", "1", true}, {"alice", "2", true}, {"alice", "3", false}, {"bob", "1", true}, {"carol", "1", false}} {
-		l, ok := p.enter(as(step.caller, step.token))
+		l, ok := p.Enter(as(step.caller, step.token))
 		if ok != step.want {
 			t.Errorf("%s: a place %v, want %v", step.caller, ok, step.want)
 		}
@@ -33,7 +33,7 @@ func TestOneCallerLeavesPlacesForOthers(t *testing.T) {
 		}
 	}
 	leave[0]()
-	if l, ok := p.enter(as("alice", "4")); !ok {
+	if l, ok := p.Enter(as("alice", "4")); !ok {
 		t.Error("alice finds no place after she left one")
 	} else {
 		l()
