@@ -65,7 +65,22 @@ func (g *Gateway) authenticator(c client.Client) (authn.Authenticator, error) {
 		g.log.Warn("Callers are not authenticated: anyone on this machine may use every session without an owner")
 		return authn.NewNone(), nil
 	}
-	return authn.NewTokenReview(c, g.options.Audience, time.Now, g.metrics.Review("token"))
+	review, err := authn.NewTokenReview(c, g.options.Audience, time.Now, g.metrics.Review("token"))
+	if !g.options.authenticates(AuthOIDC) {
+		return review, err
+	}
+	options := g.options.OIDC
+	options.Log = g.log
+	oidc, issuerErr := authn.NewOIDC(options, time.Now)
+	switch {
+	case issuerErr != nil:
+		return nil, issuerErr
+	case !g.options.authenticates(AuthTokenReview):
+		return oidc, nil
+	case err != nil:
+		return nil, err
+	}
+	return authn.Either{OIDC: oidc, Review: review}, nil
 }
 
 // NewClient returns a client of the API server for exactly the kinds that the

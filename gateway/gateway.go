@@ -54,6 +54,8 @@ type Gateway struct {
 	stores  artifactstore.Stores
 	metrics *metrics.Metrics
 	handler http.Handler
+	// certificate is that of TLS, or nil.
+	certificate *certificate
 
 	// draining ends when the shutdown begins.
 	draining context.Context
@@ -91,6 +93,9 @@ func assemble(options Options, agents agent.Options, version string, log *slog.L
 		return nil, err
 	}
 	var err error
+	if g.certificate, err = loadCertificate(&options, log); err != nil {
+		return nil, err
+	}
 	if g.backend, err = where(g); err != nil {
 		return nil, err
 	}
@@ -130,6 +135,7 @@ func assemble(options Options, agents agent.Options, version string, log *slog.L
 				Origins:  options.AllowedOrigins,
 				Loopback: options.loopback(),
 			},
+			Resource:  options.resource(),
 			KeepAlive: front.KeepAlive{Flush: options.FlushAfter, Interval: options.KeepAlive, WriteTimeout: writeTimeout},
 			Streams:   front.Streams{Max: maxStreams, Each: streamsEach, Stall: streamStall, Longest: longestStream},
 			Draining:  g.draining,

@@ -12,13 +12,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
+	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/session"
-)
-
-// Ways to authenticate callers.
-const (
-	AuthTokenReview = "tokenreview"
-	AuthNone        = "none"
 )
 
 // Options of a gateway.
@@ -28,8 +23,17 @@ type Options struct {
 	Listen       string
 	HealthListen string
 
+	// Auth are the ways to authenticate callers, comma-separated. Audience is that of
+	// tokens for TokenReview; OIDC says which of an issuer's are taken.
 	Auth     string
 	Audience string
+	OIDC     authn.OIDCOptions
+
+	// PublicURL is the gateway's as clients know it: scheme and host.
+	PublicURL string
+	// TLSCert and TLSKey are files; plain HTTP if empty.
+	TLSCert string
+	TLSKey  string
 
 	AllowedHosts   []string
 	AllowedOrigins []string
@@ -63,8 +67,8 @@ type Options struct {
 func (o *Options) BindFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.Listen, "listen", ":8080", "address of /mcp and /sessions")
 	fs.StringVar(&o.HealthListen, "health-listen", ":9090", "address of /livez, /readyz and /metrics")
-	fs.StringVar(&o.Auth, "auth", AuthTokenReview, "how callers are authenticated: tokenreview, or none, which is refused unless --listen is a loopback address")
-	fs.StringVar(&o.Audience, "audience", "berth-gateway", "audience that callers' tokens must be made for")
+	o.bindAuthFlags(fs)
+	o.bindTLSFlags(fs)
 	fs.Func("allowed-hosts", "comma-separated names that the Host header may hold; any if not given, or the loopback names with --auth=none", list(&o.AllowedHosts))
 	fs.Func("allowed-origins", "comma-separated values of the Origin header of web pages that may call; none if not given", list(&o.AllowedOrigins))
 	fs.StringVar(&o.Namespace, "namespace", "sandboxes", "namespace of the sessions of callers that are no service accounts")
@@ -86,18 +90,7 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 // Validate returns every fault of o.
 func (o *Options) Validate() error {
 	var errs []error
-	switch o.Auth {
-	case AuthTokenReview:
-		if o.Audience == "" {
-			errs = append(errs, errors.New("--audience must not be empty: without one any token of the cluster would be taken"))
-		}
-	case AuthNone:
-		if !o.loopback() {
-			errs = append(errs, fmt.Errorf("--auth=none with --listen=%s: without authentication the gateway listens on a loopback address only, such as 127.0.0.1:8080", o.Listen))
-		}
-	default:
-		errs = append(errs, fmt.Errorf("--auth=%s: want %s or %s", o.Auth, AuthTokenReview, AuthNone))
-	}
+	errs = append(errs, o.validateAuth(), o.validateTLS())
 	for flag, name := range map[string]string{"--namespace": o.Namespace, "--template": o.Template} {
 		if !session.ValidID(name) {
 			errs = append(errs, fmt.Errorf("%s=%s: want a DNS-1123 label", flag, name))

@@ -56,6 +56,10 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelWarn),
 		BaseContext:       func(net.Listener) context.Context { return background },
 	}
+	if g.certificate != nil {
+		main.TLSConfig = g.certificate.config()
+		running.Go(func() { g.certificate.follow(background) })
+	}
 	side := &http.Server{
 		Handler:           g.sideHandler(),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -105,7 +109,11 @@ func ignoreEnd(ctx context.Context, err error) error {
 }
 
 func serve(s *http.Server, l net.Listener) error {
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	serve := s.Serve
+	if s.TLSConfig != nil {
+		serve = func(l net.Listener) error { return s.ServeTLS(l, "", "") }
+	}
+	if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", l.Addr(), err)
 	}
 	return nil

@@ -50,6 +50,8 @@ func route(path string) string {
 		return "/artifacts/{token}"
 	case isUploadPath(path):
 		return "/sessions/{id}/files"
+	case path == metadataPath, path == metadataPath+"/mcp":
+		return metadataPath
 	case path == "/sessions", strings.HasPrefix(path, "/sessions/"):
 		return "/sessions/{id}"
 	default:

@@ -14,7 +14,7 @@ func (f *Front) authenticate(next http.Handler) http.Handler {
 		switch {
 		case errors.Is(err, authn.ErrUnauthenticated):
 			f.Metrics.Refusal("unauthenticated")
-			w.Header().Set("WWW-Authenticate", `Bearer realm="berth"`)
+			w.Header().Set("WWW-Authenticate", f.challenge(r, err))
 			refuse(w, http.StatusUnauthorized, "unauthenticated", authn.ErrUnauthenticated.Error())
 			return
 		case r.Context().Err() != nil:

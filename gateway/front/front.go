@@ -43,6 +43,7 @@ type Options struct {
 	MaxBody     int64
 	BodyTimeout time.Duration
 	Origins     Origins
+	Resource    Resource
 	KeepAlive   KeepAlive
 	Streams     Streams
 	// Draining ends when the gateway begins to shut down, Ending when calls that
@@ -89,5 +90,5 @@ func (f *Front) Handler(mcp http.Handler) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
-	return identify(f.limit(f.origin(f.audit(f.authenticate(routes)))))
+	return identify(f.limit(f.origin(f.audit(f.metadata(f.authenticate(routes))))))
 }
