@@ -55,32 +55,47 @@ func TestReadFile(t *testing.T) {
 			object{"content": "gr\ufffd\ufffd\n", "encoding": "utf-8", "size": 5., "offset": 1., "lines": 1., "total_lines": 1., "byte_offset": 0.},
 		},
 		"bytes of text": {
-			fakeFile{mime, client.EncodingUTF8, "hello"}, object{"byte_offset": 1, "byte_limit": 3}, "GET /v1/files?path=f bytes=1-3",
+			fakeFile{mime, client.EncodingUTF8, "hello"}, object{"byte_offset": 1, "byte_limit": 3}, "GET /v1/files?path=f bytes=0-6",
 			[]string{"ell", "Bytes 1 to 3 of 5 (text/plain), as text. Go on with byte_offset 4."},
 			object{"content": "ell", "encoding": "utf-8", "size": 5., "byte_offset": 1., "next_byte_offset": 4.},
 		},
 		"bytes to a character's middle": {
-			fakeFile{mime, client.EncodingUTF8, "aä€x"}, object{"byte_limit": 5}, "GET /v1/files?path=f bytes=0-4",
+			fakeFile{mime, client.EncodingUTF8, "aä€x"}, object{"byte_limit": 5}, "GET /v1/files?path=f bytes=0-7",
 			[]string{"aä", "Bytes 0 to 2 of 7 (text/plain), as text. Go on with byte_offset 3."},
 			object{"content": "aä", "encoding": "utf-8", "size": 7., "byte_offset": 0., "next_byte_offset": 3.},
 		},
 		"bytes within a character": {
-			fakeFile{mime, client.EncodingUTF8, "€x"}, object{"byte_offset": 1, "byte_limit": 1}, "GET /v1/files?path=f bytes=1-1",
-			[]string{"gg==", "Bytes 1 to 1 of 4 (text/plain), in base64. Go on with byte_offset 2."},
-			object{"content": "gg==", "encoding": "base64", "size": 4., "byte_offset": 1., "next_byte_offset": 2.},
+			fakeFile{mime, client.EncodingUTF8, "€x"}, object{"byte_offset": 1, "byte_limit": 1}, "GET /v1/files?path=f bytes=0-4",
+			[]string{"x", "Bytes 3 to 3 of 4 (text/plain), as text."},
+			object{"content": "x", "encoding": "utf-8", "size": 4., "byte_offset": 3.},
+		},
+		"bytes fewer than a character has": {
+			fakeFile{mime, client.EncodingUTF8, "abc€x"}, object{"byte_offset": 3, "byte_limit": 1}, "GET /v1/files?path=f bytes=0-6",
+			[]string{"€", "Bytes 3 to 5 of 7 (text/plain), as text. Go on with byte_offset 6."},
+			object{"content": "€", "encoding": "utf-8", "size": 7., "byte_offset": 3., "next_byte_offset": 6.},
+		},
+		"bytes within the last character": {
+			fakeFile{mime, client.EncodingUTF8, "a€"}, object{"byte_offset": 2}, "GET /v1/files?path=f bytes=0-65540",
+			[]string{"Nothing: the file has 4 bytes."},
+			object{"content": "", "encoding": "utf-8", "size": 4., "byte_offset": 4.},
+		},
+		"bytes that belong to no character": {
+			fakeFile{mime, client.EncodingUTF8, "abcd\x80\x81ef"}, object{"byte_offset": 4, "byte_limit": 3}, "GET /v1/files?path=f bytes=1-9",
+			[]string{"gIFl", "Bytes 4 to 6 of 8 (text/plain), in base64. Go on with byte_offset 7."},
+			object{"content": "gIFl", "encoding": "base64", "size": 8., "byte_offset": 4., "next_byte_offset": 7.},
 		},
 		"bytes of what is no text": {
-			fakeFile{mime, client.EncodingBinary, "\x00\x01"}, object{"byte_offset": 0}, "GET /v1/files?path=f bytes=0-65535",
+			fakeFile{mime, client.EncodingBinary, "\x00\x01"}, object{"byte_offset": 0}, "GET /v1/files?path=f bytes=0-65538",
 			[]string{"AAE=", "Bytes 0 to 1 of 2 (text/plain), in base64."},
 			object{"content": "AAE=", "encoding": "base64", "size": 2., "byte_offset": 0.},
 		},
 		"no more bytes than there are": {
-			fakeFile{mime, client.EncodingUTF8, "x"}, object{"byte_limit": 1 << 40}, "GET /v1/files?path=f bytes=0-524287",
+			fakeFile{mime, client.EncodingUTF8, "x"}, object{"byte_limit": 1 << 40}, "GET /v1/files?path=f bytes=0-524290",
 			[]string{"x", "Bytes 0 to 0 of 1 (text/plain), as text."},
 			object{"content": "x", "encoding": "utf-8", "size": 1., "byte_offset": 0.},
 		},
 		"bytes of nothing": {
-			fakeFile{mime, client.EncodingUTF8, ""}, object{"byte_offset": 0}, "GET /v1/files?path=f bytes=0-65535",
+			fakeFile{mime, client.EncodingUTF8, ""}, object{"byte_offset": 0}, "GET /v1/files?path=f bytes=0-65538",
 			[]string{"The file is empty."},
 			object{"content": "", "encoding": "utf-8", "size": 0., "byte_offset": 0.},
 		},
@@ -104,6 +119,26 @@ func TestReadFile(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A byte at the end and beyond is none, however near.
+func TestReadFileBeyondItsEnd(t *testing.T) {
+	t.Parallel()
+	l := newLive(t)
+	l.agent.put("f", "hello")
+	l.agent.put("empty", "")
+	c := l.client(eras[1])
+	for _, at := range []int{5, 6, 7, 8} {
+		result := call(t, c, "read_file", object{"path": "f", "byte_offset": at})
+		wantFailure(t, fmt.Sprint(at), result, fmt.Sprintf("file read failed: the file has 5 bytes: there is no byte %d", at))
+	}
+	for _, at := range []int{1, 3, 4, 5} {
+		result := call(t, c, "read_file", object{"path": "empty", "byte_offset": at})
+		wantFailure(t, fmt.Sprint(at), result, fmt.Sprintf("file read failed: the file has 0 bytes: there is no byte %d", at))
+	}
+	if out := structured(t, call(t, c, "read_file", object{"path": "f", "byte_offset": 4})); out["content"] != "o" {
+		t.Errorf("the last byte: %v", out)
 	}
 }
 

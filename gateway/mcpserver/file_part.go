@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -98,55 +99,42 @@ func linesOut(read *client.FileContent, notice string) *readFileOut {
 	return out
 }
 
-// bytesOut tells bytes as they are: as text if they are some, else in base64. Of
-// text, a character that the end cuts is left for the next part.
-func bytesOut(read *client.FileContent, notice string) *readFileOut {
-	data := read.Data
-	isText := false
-	if read.Encoding == client.EncodingUTF8 {
-		if read.Offset+int64(len(data)) < read.Size {
-			data = wholeRunes(data)
-		}
-		isText = utf8.Valid(data)
+// bytesOut tells a part of what was read around it: as it is, as text if it is some,
+// else in base64. Text is never cut within a character.
+func bytesOut(read *client.FileContent, part artifact.Part, notice string) (*readFileOut, error) {
+	at := int(part.Offset - read.Offset)
+	if at > len(read.Data) {
+		return nil, errShort
 	}
+	begin, end, isText := wholeCharacters(read.Data, at, int(part.Length))
+	if read.Encoding != client.EncodingUTF8 || !isText {
+		begin, end, isText = at, min(at+int(part.Length), len(read.Data)), false
+	}
+	data := read.Data[begin:end]
 	out := &readFileOut{
 		Content: string(data), Encoding: encodingText,
 		Size: read.Size, MIMEType: read.MIMEType,
-		ByteOffset: read.Offset, Notice: notice,
+		ByteOffset: read.Offset + int64(begin), Notice: notice,
 	}
 	form := "as text"
 	if !isText {
-		data, form = read.Data, "in base64"
+		form = "in base64"
 		out.Content, out.Encoding = base64.StdEncoding.EncodeToString(data), encodingBase64
 	}
-	next := read.Offset + int64(len(data))
+	next := out.ByteOffset + int64(len(data))
 	switch {
 	case read.Size == 0:
 		out.About = "The file is empty."
 	case len(data) == 0:
 		out.About = fmt.Sprintf("Nothing: the file has %s.", counted(read.Size, "byte"))
 	default:
-		out.About = fmt.Sprintf("Bytes %d to %d of %d (%s), %s.", read.Offset, next-1, read.Size, read.MIMEType, form)
+		out.About = fmt.Sprintf("Bytes %d to %d of %d (%s), %s.", out.ByteOffset, next-1, read.Size, read.MIMEType, form)
 	}
 	if next < read.Size {
 		out.NextByteOffset = next
 		out.About += fmt.Sprintf(" Go on with byte_offset %d.", next)
 	}
-	return out
-}
-
-// wholeRunes is data without the beginning of a character at its end, unless
-// nothing else is in it.
-func wholeRunes(data []byte) []byte {
-	for cut := 1; cut < utf8.UTFMax && cut < len(data); cut++ {
-		if tail := data[len(data)-cut:]; utf8.RuneStart(tail[0]) {
-			if !utf8.FullRune(tail) {
-				return data[:len(data)-cut]
-			}
-			break
-		}
-	}
-	return data
+	return out, nil
 }
 
 // replaced is data with U+FFFD for each byte that is not UTF-8.

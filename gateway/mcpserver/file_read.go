@@ -7,6 +7,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
@@ -42,8 +43,8 @@ func readFileTool() *mcp.Tool {
 				"path":        filePathSchema("The file."),
 				"offset":      {Type: "integer", Minimum: ptr(1.), Description: "The first line to read; 1, which is the file's first, if not given."},
 				"limit":       {Type: "integer", Minimum: ptr(1.), Description: fmt.Sprintf("How many lines at most: %d if not given. A result holds at most %d bytes of lines, and of a line longer than %d bytes the beginning.", defaultReadLines, client.DefaultFileRead, client.MaxFileLine)},
-				"byte_offset": {Type: "integer", Minimum: ptr(0.), Description: "Instead of lines: the first byte to read; 0 is the file's first."},
-				"byte_limit":  {Type: "integer", Minimum: ptr(1.), Description: fmt.Sprintf("How many bytes at most, instead of lines: %d if not given, never more than %d.", defaultReadBytes, maxReadBytes)},
+				"byte_offset": {Type: "integer", Minimum: ptr(0.), Description: "Instead of lines: the first byte to read; 0 is the file's first. Of a character of text that it cuts, what follows that is read."},
+				"byte_limit":  {Type: "integer", Minimum: ptr(1.), Description: fmt.Sprintf("How many bytes at most, instead of lines: %d if not given, never more than %d. Text ends with a whole character, and has one at least.", defaultReadBytes, maxReadBytes)},
 			},
 			PropertyOrder:        []string{"path", "offset", "limit", "byte_offset", "byte_limit"},
 			Required:             []string{"path"},
@@ -69,18 +70,7 @@ func (s *Server) readFile(ctx context.Context, req *mcp.CallToolRequest, in read
 
 func (s *Server) readPart(ctx context.Context, target session.Request, in readFileIn, inBytes bool) (*readFileOut, error) {
 	if inBytes {
-		span := client.Span{Length: defaultReadBytes}
-		if in.ByteOffset != nil {
-			span.Offset = int64(*in.ByteOffset)
-		}
-		if in.ByteLimit != nil {
-			span.Length = min(int64(*in.ByteLimit), maxReadBytes)
-		}
-		read, notice, err := s.Calls.ReadBytes(ctx, target, in.Path, span)
-		if err != nil {
-			return nil, err
-		}
-		return bytesOut(read, notice), nil
+		return s.readBytes(ctx, target, in)
 	}
 	lines := client.Lines{First: int64(in.Offset), Count: int64(in.Limit)}
 	if lines.Count == 0 {
@@ -91,6 +81,26 @@ func (s *Server) readPart(ctx context.Context, target session.Request, in readFi
 		return nil, err
 	}
 	return linesOut(read, notice), nil
+}
+
+// readBytes reads a part, and a few bytes around it to see characters whole.
+func (s *Server) readBytes(ctx context.Context, target session.Request, in readFileIn) (*readFileOut, error) {
+	part := artifact.Part{Length: defaultReadBytes}
+	if in.ByteOffset != nil {
+		part.Offset = int64(*in.ByteOffset)
+	}
+	if in.ByteLimit != nil {
+		part.Length = min(int64(*in.ByteLimit), maxReadBytes)
+	}
+	asked := around(part)
+	read, notice, err := s.Calls.ReadBytes(ctx, target, in.Path, client.Span{Offset: asked.Offset, Length: asked.Length})
+	if err != nil {
+		return nil, err
+	}
+	if part.Offset > 0 && part.Offset >= read.Size { // as an agent says it of what is farther beyond
+		return nil, fmt.Errorf("the file has %d bytes: there is no byte %d", read.Size, part.Offset)
+	}
+	return bytesOut(read, part, notice)
 }
 
 // fileResult has a file's text as its text, and what is to be said of it after
