@@ -45,6 +45,13 @@ build: ## Build the binaries into bin/.
 	$(GO_BUILD) -o bin/berth-gateway ./cmd/gateway
 	$(GO_BUILD) -o bin/berth-agent ./sandbox-agent
 
+# Not through `build`: it is to be there in seconds.
+.PHONY: dev
+dev: ## Serve sessions on this machine without a cluster, to develop against the gateway. No security boundary.
+	@$(GO_BUILD) -o bin/berth-gateway ./cmd/gateway
+	@$(GO_BUILD) -o bin/berth-agent ./sandbox-agent
+	@exec bin/berth-gateway --standalone
+
 .PHONY: clean
 clean: ## Remove what the targets made in this checkout (not the caches).
 	rm -rf bin dist hack/bin
@@ -77,7 +84,7 @@ verify: ## Generate, format and lint; fail if that changed a file.
 ##@ Tests
 
 .PHONY: test
-test: verify test-unit test-integration test-e2e ## All of them, in this order.
+test: verify test-unit conformance test-integration test-e2e ## All of them, in this order.
 
 # For a test of files that share blocks, which needs root as well.
 .PHONY: xfsprogs
@@ -93,6 +100,21 @@ test-unit: xfsprogs ## Unit tests of every module, with the race detector.
 	go -C hack/image test -race ./...
 	go -C hack/tools test -race ./...
 	CGO_ENABLED=0 go -C hack/tools/golangci-lint test ./...
+
+.PHONY: conformance
+conformance: test/conformance/node_modules ## The official MCP conformance suite, with Berth's own tools and with the suite's.
+	@$(call run-conformance,conformance,tools)
+	@$(call run-conformance,conformance$(comma)fixtures,fixtures)
+
+# $(call run-conformance,TAGS,AGAINST) leaves a line for each requirement set, and what failed.
+comma := ,
+define run-conformance
+	go test -v -count=1 -tags=$(1) -run='^TestConformance$$' ./gateway -conformance=$(2) | grep -v -e '^===' -e '^ *--- PASS' -e '^PASS$$' -e '^ok'
+endef
+
+test/conformance/node_modules: test/conformance/package-lock.json
+	cd test/conformance && npm ci --no-fund --no-audit --loglevel=error # it runs on a Node of its own
+	@touch $@
 
 .PHONY: test-integration
 test-integration: $(if $(KUBEBUILDER_ASSETS),,hack/bin/cluster) ## Controllers and admission against a real API server (envtest).

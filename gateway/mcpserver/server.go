@@ -82,19 +82,19 @@ const instructions = `Each session is a sandbox of its own with a persistent she
 // Handler returns the server of both protocol eras, for one URL.
 func (s *Server) Handler() http.Handler {
 	s.reads = room.New(readBudget)
-	server := mcp.NewServer(
-		&mcp.Implementation{Name: "berth", Title: "Berth", Version: s.Version},
-		&mcp.ServerOptions{
-			Instructions: instructions,
-			Logger:       slog.New(slog.DiscardHandler),
-			// Neither list ever changes, so nothing is promised about changes.
-			Capabilities: &mcp.ServerCapabilities{
-				Tools:     &mcp.ToolCapabilities{},
-				Resources: &mcp.ResourceCapabilities{},
-			},
-			SetCacheable: private,
-		})
-	server.AddReceivingMiddleware(s.recoverPanic, follow, s.record, gate, s.rate)
+	options := &mcp.ServerOptions{
+		Instructions: instructions,
+		Logger:       slog.New(slog.DiscardHandler),
+		// Neither list ever changes, so nothing is promised about changes.
+		Capabilities: &mcp.ServerCapabilities{
+			Tools:     &mcp.ToolCapabilities{},
+			Resources: &mcp.ResourceCapabilities{},
+		},
+		SetCacheable: private,
+	}
+	extend(options)
+	server := mcp.NewServer(&mcp.Implementation{Name: "berth", Title: "Berth", Version: s.Version}, options)
+	server.AddReceivingMiddleware(s.recoverPanic, follow, s.record, gate(options.Capabilities), s.rate)
 	addTool(server, bashTool(), s.bash)
 	addTool(server, processOutputTool(), s.processOutput)
 	addTool(server, processInputTool(), s.processInput)
@@ -112,6 +112,7 @@ func (s *Server) Handler() http.Handler {
 		Description: "A file that export_artifact took out of a session's workspace, or the log of a command whose output was cut. At most 8 MiB per read: offset and length, in bytes, give a part.",
 		URITemplate: artifact.URITemplate,
 	}, s.readArtifact)
+	s.addFixtures(server)
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless:                    true,
 		PropagateRequestCancellation: true,
