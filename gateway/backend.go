@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"net"
 
 	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/authz"
@@ -24,4 +25,6 @@ type backend struct {
 	// wait returns once there is something to serve with, which waitsFor names.
 	wait     func(context.Context) error
 	waitsFor string
+	// serving is told where calls are served from now on.
+	serving func(net.Addr)
 }

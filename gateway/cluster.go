@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -45,6 +46,7 @@ func (g *Gateway) cluster(c client.WithWatch) (*backend, error) {
 			running.Go(func() { ring.Run(ctx, c) })
 			running.Wait()
 		},
+		serving:  func(net.Addr) {},
 		waitsFor: "the signing keys and the first list of Sandboxes",
 		wait: func(ctx context.Context) error {
 			if err := ring.Wait(ctx); err != nil {

@@ -52,6 +52,8 @@ type Options struct {
 	// ArtifactStores is the file that defines them; none if empty.
 	ArtifactStores string
 
+	Standalone StandaloneOptions
+
 	// Traces is where spans go; nowhere if nil. It has no flag: see tracing.NewProvider.
 	Traces trace.TracerProvider
 
@@ -85,12 +87,12 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&o.KeepAlive, "keep-alive", 15*time.Second, "time between the comments that keep a silent call's connection alive")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", 5*time.Second, "how long /readyz fails before a shutdown closes the port")
 	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 330*time.Second, "how long a shutdown waits for running calls")
+	o.Standalone.bindFlags(fs)
 }
 
 // Validate returns every fault of o.
 func (o *Options) Validate() error {
-	var errs []error
-	errs = append(errs, o.validateAuth(), o.validateTLS())
+	errs := []error{o.Standalone.validate(o.loopback()), o.validateAuth(), o.validateTLS()}
 	for flag, name := range map[string]string{"--namespace": o.Namespace, "--template": o.Template} {
 		if !session.ValidID(name) {
 			errs = append(errs, fmt.Errorf("%s=%s: want a DNS-1123 label", flag, name))

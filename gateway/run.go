@@ -78,6 +78,7 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 	close(g.loaded)
 	running.Go(func() { failed <- serve(main, listener) })
 	g.log.Info("Began to serve", "address", listener.Addr().String(), "health", health.Addr().String())
+	g.backend.serving(listener.Addr())
 
 	select {
 	case err := <-failed:

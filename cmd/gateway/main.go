@@ -59,7 +59,7 @@ func main() {
 		fmt.Println(version)
 		return
 	}
-	if err := o.gateway.Validate(); err != nil {
+	if err := errors.Join(o.gateway.Complete(fs), o.gateway.Validate()); err != nil {
 		fmt.Fprintf(os.Stderr, "berth-gateway: %v\n", err)
 		os.Exit(2)
 	}
@@ -84,15 +84,6 @@ func run(o *options) error {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel}))
 	klog.SetLogger(logr.FromSlogHandler(log.Handler()))
 
-	config, err := restConfig(o.kubeconfig)
-	if err != nil {
-		return err
-	}
-	config.UserAgent = "berth-gateway/" + version
-	c, err := gateway.NewClient(config)
-	if err != nil {
-		return err
-	}
 	traces, err := tracing.NewProvider(ctx, version)
 	if err != nil {
 		return err
@@ -102,11 +93,28 @@ func run(o *options) error {
 		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("Traces could not be sent", "error", err) }))
 		defer flush(traces)
 	}
-	g, err := gateway.New(o.gateway, c, client.Options{}, version, log)
+	g, err := newGateway(o, log)
 	if err != nil {
 		return err
 	}
 	return g.Run(ctx)
+}
+
+func newGateway(o *options, log *slog.Logger) (*gateway.Gateway, error) {
+	if o.gateway.Standalone.Enabled {
+		o.gateway.Standalone.Out = os.Stdout
+		return gateway.NewStandalone(o.gateway, version, log)
+	}
+	config, err := restConfig(o.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent = "berth-gateway/" + version
+	c, err := gateway.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	return gateway.New(o.gateway, c, client.Options{}, version, log)
 }
 
 // flushTime is what the last spans get to be sent.
