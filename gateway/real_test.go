@@ -42,8 +42,10 @@ func newRealWith(t testing.TB, options localagent.Options) (l *live, workspace s
 // newRealAgent is newRealWith, and gives the agent.
 func newRealAgent(t testing.TB, options localagent.Options) (l *live, workspace string, a *localagent.Agent) {
 	t.Helper()
-	workspace = t.TempDir()
-	options.Workspace, options.Environ = workspace, []string{"PATH=/usr/bin:/bin"}
+	if options.Workspace == "" {
+		options.Workspace = t.TempDir()
+	}
+	workspace, options.Environ = options.Workspace, []string{"PATH=/usr/bin:/bin"}
 	a, err := localagent.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ const actAsAgent = "BERTH_TEST_ACT_AS_AGENT"
 func TestMain(m *testing.M) {
 	if os.Getenv(actAsAgent) != "" {
 		if os.Getenv(refuseLinks) != "" {
-			if err := installLinkFilter(); err != nil {
+			if err := localagent.RefuseLinks(); err != nil {
 				panic(err)
 			}
 		}

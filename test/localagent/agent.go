@@ -26,6 +26,8 @@ type Options struct {
 	// Within are shell commands that run in the agent's namespaces before it does, and
 	// leave it what a process inherits. What they mount is the agent's alone.
 	Within []string
+	// NoLinks: the kernel refuses it hard links.
+	NoLinks bool
 }
 
 // Agent is one running agent, with a session bound.
@@ -58,7 +60,10 @@ func Start(ctx context.Context, o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := command(program, o)
+	cmd, err := command(program, o)
+	if err != nil {
+		return nil, err
+	}
 	cmd.Env = append(cmd.Env, client.EnvNamespace+"=sandboxes", client.EnvPodUID+"=pod-1", client.EnvPublicKeys+"="+keys)
 	p, err := Launch(cmd)
 	if err != nil {
@@ -77,8 +82,16 @@ func Start(ctx context.Context, o Options) (*Agent, error) {
 // hiding mounts nothing over its arguments up to --, and becomes what follows.
 const hiding = `mount --make-rprivate / || exit; while [ "$1" != -- ]; do mount --bind /dev/null "$1" || exit; shift; done; shift; exec "$@"`
 
-func command(program string, o Options) *exec.Cmd {
+func command(program string, o Options) (*exec.Cmd, error) {
 	argv := []string{program, "serve", "--listen=127.0.0.1:0", "--workspace=" + o.Workspace}
+	environ := o.Environ
+	if o.NoLinks {
+		filtered, more, err := withoutLinks(argv)
+		if err != nil {
+			return nil, err
+		}
+		argv, environ = filtered, append(slices.Clone(environ), more)
+	}
 	if len(o.Hide) > 0 {
 		argv = slices.Concat([]string{"/bin/sh", "-c", hiding, "sh"}, o.Hide, []string{"--"}, argv)
 	}
@@ -87,9 +100,9 @@ func command(program string, o Options) *exec.Cmd {
 		argv = append([]string{"/bin/sh", "-c", script}, argv...)
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = o.Environ
+	cmd.Env = environ
 	initproc.Isolate(cmd)
-	return cmd
+	return cmd, nil
 }
 
 // Run runs a command to its result.
