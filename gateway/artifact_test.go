@@ -31,7 +31,7 @@ func TestExportResult(t *testing.T) {
 		l.agent.artifacts[artifactID] = fakeArtifact{"report.csv", "text/csv", []byte("secret,bytes")}
 		result := call(t, l.client(era), "export_artifact", map[string]any{"path": "report.csv"})
 		uri := artifactOf + "s." + artifactID
-		want := map[string]any{"name": "report.csv", "mimeType": "text/csv", "size": 12., "uri": uri}
+		want := map[string]any{"name": "report.csv", "mimeType": "text/csv", "size": 12., "uri": uri, "expires_in": 300.}
 		if diff := cmp.Diff(want, result.StructuredContent); diff != "" {
 			t.Errorf("structured result (-want +got):\n%s", diff)
 		}

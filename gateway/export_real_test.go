@@ -273,7 +273,7 @@ func TestExportTellsNoBytes(t *testing.T) {
 				t.Errorf("%s: the result has %q: %s", era, told, all)
 			}
 		}
-		if diff := cmp.Diff([]string{"mimeType", "name", "sha256", "size", "uri"}, slices.Sorted(maps.Keys(structured(t, r)))); diff != "" {
+		if diff := cmp.Diff([]string{"expires_in", "mimeType", "name", "sha256", "size", "uri"}, slices.Sorted(maps.Keys(structured(t, r)))); diff != "" {
 			t.Errorf("%s: fields (-want +got):\n%s", era, diff)
 		}
 		token := strings.TrimPrefix(structured(t, r)["uri"].(string), "artifact://berth/")

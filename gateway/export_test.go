@@ -26,7 +26,7 @@ func TestExportOfAnArchive(t *testing.T) {
 		} {
 			result := call(t, c, "export_artifact", arguments)
 			uri := artifactOf + "s." + artifactID
-			want := object{"name": "d.tar.gz", "mimeType": "application/gzip", "size": 9., "uri": uri, "sha256": sum, "notice": "a socket was left out: s"}
+			want := object{"name": "d.tar.gz", "mimeType": "application/gzip", "size": 9., "uri": uri, "expires_in": 90., "sha256": sum, "notice": "a socket was left out: s"}
 			if diff := cmp.Diff(want, structured(t, result)); diff != "" {
 				t.Errorf("structured result (-want +got):\n%s", diff)
 			}

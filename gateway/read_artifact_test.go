@@ -83,7 +83,7 @@ func TestReadArtifactTool(t *testing.T) {
 					t.Errorf("content of %d bytes, %v; want %d", len(got), err, len(want))
 				}
 				encoding := map[bool]string{true: "utf-8", false: "base64"}[tc.text]
-				if out["encoding"] != encoding || out["name"] != "f" || out["mimeType"] != tc.mimeType || out["size"] != float64(len(tc.data)) || out["offset"] != float64(tc.offset) {
+				if out["encoding"] != encoding || out["name"] != "f" || out["mime_type"] != tc.mimeType || out["size"] != float64(len(tc.data)) || out["offset"] != float64(tc.offset) {
 					delete(out, "content")
 					t.Errorf("structured %v, want %s from %d", out, encoding, tc.offset)
 				}

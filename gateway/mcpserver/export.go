@@ -30,8 +30,10 @@ type exportOut struct {
 	MIMEType string `json:"mimeType"`
 	Size     int64  `json:"size"`
 	URI      string `json:"uri"`
-	SHA256   string `json:"sha256,omitempty"`
-	Notice   string `json:"notice,omitempty"`
+	// ExpiresIn is how long URI can be read, in seconds.
+	ExpiresIn int    `json:"expires_in"`
+	SHA256    string `json:"sha256,omitempty"`
+	Notice    string `json:"notice,omitempty"`
 }
 
 func exportTool() *mcp.Tool {
@@ -54,15 +56,16 @@ func exportTool() *mcp.Tool {
 		OutputSchema: &jsonschema.Schema{
 			Type: "object",
 			Properties: map[string]*jsonschema.Schema{
-				"name":     {Type: "string"},
-				"mimeType": {Type: "string"},
-				"size":     {Type: "integer", Description: "Bytes."},
-				"uri":      {Type: "string", Description: "The resource to read."},
-				"sha256":   {Type: "string", Description: "Of the bytes, in hex: up to 8 MiB, of an archive, or if asked for."},
-				"notice":   {Type: "string", Description: "What the session lost before this call, and why; what an archive left out."},
+				"name":       {Type: "string"},
+				"mimeType":   {Type: "string"},
+				"size":       {Type: "integer", Description: "Bytes."},
+				"uri":        {Type: "string", Description: "The resource to read."},
+				"expires_in": {Type: "integer", Description: "Seconds for which uri can be read from now on."},
+				"sha256":     {Type: "string", Description: "Of the bytes, in hex: up to 8 MiB, of an archive, or if asked for."},
+				"notice":     {Type: "string", Description: "What the session lost before this call, and why; what an archive left out."},
 			},
-			PropertyOrder:        []string{"name", "mimeType", "size", "uri", "sha256", "notice"},
-			Required:             []string{"name", "mimeType", "size", "uri"},
+			PropertyOrder:        []string{"name", "mimeType", "size", "uri", "expires_in", "sha256", "notice"},
+			Required:             []string{"name", "mimeType", "size", "uri", "expires_in"},
 			AdditionalProperties: closed(),
 		},
 	}
@@ -77,7 +80,7 @@ func (s *Server) export(ctx context.Context, req *mcp.CallToolRequest, in export
 		}
 		result := exportOut{
 			Name: taken.Name, MIMEType: taken.MIMEType, Size: taken.Size,
-			URI: taken.Handle.URI(), SHA256: taken.SHA256, Notice: dispatch.JoinNotices(notice, taken.Notice),
+			URI: taken.Handle.URI(), ExpiresIn: taken.ExpiresIn, SHA256: taken.SHA256, Notice: dispatch.JoinNotices(notice, taken.Notice),
 		}
 		out, err := encode(result)
 		if err != nil {
@@ -86,7 +89,7 @@ func (s *Server) export(ctx context.Context, req *mcp.CallToolRequest, in export
 		audit.FromContext(ctx).OutBytes = taken.Size
 		return &mcp.CallToolResult{
 			Content: []mcp.Content{
-				&mcp.TextContent{Text: describe(&result, taken.ExpiresIn)},
+				&mcp.TextContent{Text: describe(&result)},
 				&mcp.ResourceLink{URI: result.URI, Name: result.Name, MIMEType: result.MIMEType, Size: ptr(result.Size)},
 			},
 			StructuredContent: out,
@@ -95,14 +98,14 @@ func (s *Server) export(ctx context.Context, req *mcp.CallToolRequest, in export
 }
 
 // describe says in words what the structured result says: some hosts show a
-// model one of the two only. It is readable for so many seconds.
-func describe(r *exportOut, expiresIn int) string {
+// model one of the two only.
+func describe(r *exportOut) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Exported %q (%s, %d bytes", r.Name, r.MIMEType, r.Size)
 	if r.SHA256 != "" {
 		fmt.Fprintf(&b, ", SHA-256 %s", r.SHA256)
 	}
-	fmt.Fprintf(&b, ") as %s, readable for %s.", r.URI, lifetime(expiresIn))
+	fmt.Fprintf(&b, ") as %s, readable for %s.", r.URI, lifetime(r.ExpiresIn))
 	if r.Notice != "" {
 		fmt.Fprintf(&b, " Note: %s.", r.Notice)
 	}

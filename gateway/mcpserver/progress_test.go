@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/gateway/authz"
 	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/metrics"
+	"github.com/berth-dev/berth/gateway/places"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
@@ -63,7 +64,8 @@ func (c commands) Exec(_ context.Context, _ session.Request, command dispatch.Co
 // and no more.
 func serve(t *testing.T, calls Calls) net.Conn {
 	s := Server{
-		Calls: calls, Authorizer: allowAll{}, Namespaces: session.Namespaces{Default: "n"},
+		Places: places.New(8, 8),
+		Calls:  calls, Authorizer: allowAll{}, Namespaces: session.Namespaces{Default: "n"},
 		Metrics: metrics.New(func() int { return 0 }), Log: slog.New(slog.DiscardHandler), MaxBody: 1 << 20,
 	}
 	mcp := s.Handler()

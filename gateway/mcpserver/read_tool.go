@@ -33,7 +33,7 @@ type readArtifactOut struct {
 	Encoding   string `json:"encoding"`
 	About      string `json:"about"`
 	Name       string `json:"name"`
-	MIMEType   string `json:"mimeType"`
+	MIMEType   string `json:"mime_type"`
 	Size       int64  `json:"size"`
 	Offset     int64  `json:"offset"`
 	NextOffset int64  `json:"next_offset,omitempty"`
@@ -63,13 +63,13 @@ func readArtifactTool() *mcp.Tool {
 				"encoding":    {Type: "string", Enum: []any{encodingText, encodingBase64}, Description: "Of content: the text itself, or bytes in base64."},
 				"about":       {Type: "string", Description: "In words: what content is, and how to go on."},
 				"name":        {Type: "string"},
-				"mimeType":    {Type: "string"},
+				"mime_type":   {Type: "string"},
 				"size":        {Type: "integer", Description: "Bytes of all of it."},
 				"offset":      {Type: "integer", Description: "The byte at which content begins."},
 				"next_offset": {Type: "integer", Description: "The offset to go on with, if more follows."},
 			},
-			PropertyOrder:        []string{"content", "encoding", "about", "name", "mimeType", "size", "offset", "next_offset"},
-			Required:             []string{"content", "encoding", "about", "name", "mimeType", "size", "offset"},
+			PropertyOrder:        []string{"content", "encoding", "about", "name", "mime_type", "size", "offset", "next_offset"},
+			Required:             []string{"content", "encoding", "about", "name", "mime_type", "size", "offset"},
 			AdditionalProperties: closed(),
 		},
 	}
