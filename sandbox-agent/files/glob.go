@@ -15,6 +15,17 @@ type glob struct {
 	// parts are the pattern's, one for each directory; nil if it is not so simple: a
 	// brace may stand for several.
 	parts []string
+	// alternatives is how many patterns without braces it stands for, or more.
+	alternatives int
+}
+
+// cost is what it takes to match a path: steps through it, at most. Each
+// alternative begins anew.
+func (g glob) cost(path string) int {
+	if g.pattern == "" {
+		return 0
+	}
+	return g.alternatives * len(path)
 }
 
 func parseGlob(pattern string) (glob, error) {
@@ -30,7 +41,7 @@ func parseGlob(pattern string) (glob, error) {
 	case alternatives(pattern) > wire.MaxGlobAlternatives:
 		return glob{}, refuse(ErrRequest, "glob: its braces stand for more than %d patterns", wire.MaxGlobAlternatives)
 	}
-	g := glob{pattern: pattern}
+	g := glob{pattern: pattern, alternatives: alternatives(pattern)}
 	if parts := strings.Split(pattern, "/"); pattern != "" && !strings.Contains(pattern, "{") && !slices.ContainsFunc(parts, notSimple) {
 		g.parts = parts
 	}

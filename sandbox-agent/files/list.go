@@ -25,11 +25,17 @@ type Listing struct {
 
 // List lists the directory that path leads to. It follows no link below it.
 func (r *Reach) List(ctx context.Context, path string, want Listing) (wire.FileList, error) {
-	return r.list(ctx, path, want, bounds{visits: wire.MaxListVisited, page: 4096})
+	return r.list(ctx, path, want, bounds{visits: wire.MaxListVisited, page: 4096, matching: maxMatching})
 }
 
-// bounds are how many names a list reads, and holds of each directory.
-type bounds struct{ visits, page int }
+// maxMatching is what a list spends on its pattern, in steps through paths: some
+// seconds of a processor with the worst of patterns, and far more than 200,000 paths
+// take with any that is in use.
+const maxMatching = 100_000_000
+
+// bounds are how many names a list reads, and holds of each directory, and what it
+// spends on its pattern.
+type bounds struct{ visits, page, matching int }
 
 func (r *Reach) list(ctx context.Context, path string, want Listing, b bounds) (wire.FileList, error) {
 	pattern, err := parseGlob(want.Glob)
@@ -143,7 +149,15 @@ func (l *lister) entry(dir int, names []string, flat bool) error {
 	if err := unix.Fstatat(dir, name, &is, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return nil //nolint:nilerr // it is gone, or not to be seen
 	}
-	if l.glob.match(strings.Join(names, "/")) {
+	path := strings.Join(names, "/")
+	if l.matching -= l.glob.cost(path); l.matching < 0 {
+		if flat { // there is no going on
+			l.list.Truncated = true
+			return errEnough
+		}
+		return l.enough()
+	}
+	if l.glob.match(path) {
 		if err := l.add(dir, names, &is); err != nil {
 			return err
 		}

@@ -198,17 +198,45 @@ func TestListGoesOn(t *testing.T) {
 		all := paths(t, r, ".", want)
 		for _, limit := range []int{1, 2, 3, len(all) - 1, len(all), len(all) + 1} {
 			want.Limit = limit
-			got, parts := pages(t, r, ".", want, bounds{1000, 100})
+			got, parts := pages(t, r, ".", want, bounds{1000, 100, maxMatching})
 			if diff := cmp.Diff(all, got); diff != "" || parts != max(1, (len(all)+limit-1)/limit) {
 				t.Errorf("%+v: in %d parts (-want +got)\n%s", want, parts, diff)
 			}
 		}
 		want.Limit = 1000
 		for _, visits := range []int{11, 12, 20, 50} { // the largest directory has 11 names
-			if got, _ := pages(t, r, ".", want, bounds{visits, 100}); !slices.Equal(got, all) {
+			if got, _ := pages(t, r, ".", want, bounds{visits, 100, maxMatching}); !slices.Equal(got, all) {
 				t.Errorf("%+v, %d visits: %q, want %q", want, visits, got, all)
 			}
 		}
+	}
+}
+
+// A pattern whose braces cost much has a list of several parts, together the whole,
+// where one without has one.
+func TestListSpendsABoundedTimeOnItsPattern(t *testing.T) {
+	t.Parallel()
+	r, dir := fixture(t)
+	for i := range 30 {
+		file(t, dir, fmt.Sprintf("d%d/name-%d", i%3, i), "", 0o644)
+	}
+	const matching = 1500 // 32 alternatives of 10 bytes a path go four times into it, one goes 150 times
+	plain, dear := Listing{Limit: 100, Glob: "**/name-*"}, Listing{Limit: 100, Glob: "**/{n,n}{a,a}{m,m}{e,e}{-*,-*}"}
+	want, parts := pages(t, r, ".", plain, bounds{1000, 100, matching})
+	if len(want) != 30 || parts != 1 {
+		t.Errorf("%d entries in %d parts, want 30 in one", len(want), parts)
+	}
+	got, parts := pages(t, r, ".", dear, bounds{1000, 100, matching})
+	if diff := cmp.Diff(want, got); diff != "" || parts < 7 {
+		t.Errorf("in %d parts (-want +got)\n%s", parts, diff)
+	}
+	// The worst that a pattern and a path can be is far from all that a list spends.
+	if most := wire.MaxGlobAlternatives * wire.MaxPath; most*50 > maxMatching {
+		t.Errorf("one path may cost %d of %d", most, maxMatching)
+	}
+	flat, err := r.list(t.Context(), "d0", dear, bounds{5, 100, 100})
+	if err != nil || !flat.Truncated || flat.Next != "" {
+		t.Errorf("of a directory too large: %+v, %v", flat, err)
 	}
 }
 
@@ -221,7 +249,7 @@ func TestListOfADirectoryTooLarge(t *testing.T) {
 		file(t, dir, fmt.Sprintf("d/%d/f", i), "", 0o644)
 	}
 	for visits, whole := range map[int]bool{9: false, 10: true, 11: true} {
-		list, err := r.list(t.Context(), "d", Listing{Limit: 100}, bounds{visits, 100})
+		list, err := r.list(t.Context(), "d", Listing{Limit: 100}, bounds{visits, 100, maxMatching})
 		if err != nil || list.Truncated == whole || list.Next != "" || len(list.Entries) != min(visits, 10) {
 			t.Errorf("%d visits: %d entries, truncated: %v, next: %q, %v", visits, len(list.Entries), list.Truncated, list.Next, err)
 		}
@@ -241,7 +269,7 @@ func TestListOfManyNames(t *testing.T) {
 		t.Errorf("%q", all)
 	}
 	for _, page := range []int{1, 2, 7, n/2 - 1, n / 2, n/2 + 1, n - 1, n, n + 1} {
-		list, err := r.list(t.Context(), ".", Listing{Limit: n}, bounds{n * n, page})
+		list, err := r.list(t.Context(), ".", Listing{Limit: n}, bounds{n * n, page, maxMatching})
 		if got := pathsOf(list); err != nil || list.Truncated || !slices.Equal(got, all) {
 			t.Errorf("pages of %d: %q, %v", page, got, err)
 		}
@@ -260,7 +288,7 @@ func TestListIsBoundedInBytes(t *testing.T) {
 	if err != nil || !list.Truncated || len(list.Entries) > wire.MaxList/(6*size) || len(list.Entries) < wire.MaxList/(6*size+200) {
 		t.Errorf("%d entries, truncated: %v, %v", len(list.Entries), list.Truncated, err)
 	}
-	if got, _ := pages(t, r, ".", Listing{Limit: n}, bounds{1000, 100}); len(got) != n {
+	if got, _ := pages(t, r, ".", Listing{Limit: n}, bounds{1000, 100, maxMatching}); len(got) != n {
 		t.Errorf("%d in all", len(got))
 	}
 }
