@@ -165,6 +165,9 @@ func (w *walker) open() error {
 		return refusal(err, w.at.base)
 	}
 	w.dir = dir
+	if w.at.base != "" && onProc(dir) {
+		return outside("the root " + quote(w.at.base))
+	}
 	names := w.at.names
 	w.at.names = nil
 	for _, name := range names {
@@ -176,6 +179,16 @@ func (w *walker) open() error {
 		}
 	}
 	return nil
+}
+
+// onProc tells whether a root leads to /proc, where the agent would find itself: its
+// memory and what it has open. Commands can make a root such a link, if they can write
+// to where it is. All else that it may lead to they can open themselves, as the
+// agent's user and in its mounts; that is why a root is opened anew by each call, and
+// one that they make only later is found.
+func onProc(dir int) bool {
+	var fs unix.Statfs_t
+	return unix.Fstatfs(dir, &fs) != nil || fs.Type == unix.PROC_SUPER_MAGIC
 }
 
 // enter goes into a directory, which is no link.

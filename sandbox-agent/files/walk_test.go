@@ -190,6 +190,38 @@ func TestARootThatIsMissing(t *testing.T) {
 	}
 }
 
+// A root that commands made a link to /proc shows nothing of the agent, whose process
+// /proc/self is; nor does one that is in it.
+func TestARootThatLeadsToTheAgentsOwnProcess(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	root := filepath.Join(parent, "root")
+	r, _ := fixture(t, root, "/proc/self")
+	for _, to := range []string{"/proc/self", "/proc", "/proc/self/task", "/proc/thread-self/../.."} {
+		if err := os.RemoveAll(root); err != nil {
+			t.Fatal(err)
+		}
+		symlink(t, parent, to, "root")
+		for _, path := range []string{root, root + "/environ", root + "/self/maps", root + "/cwd/walk.go"} {
+			if got, err := text(r, path); !errors.Is(err, ErrOutside) {
+				t.Errorf("%s of a link to %s: %.40q, %v", path, to, got, err)
+			}
+			if _, err := r.List(t.Context(), path, Listing{Limit: 1}); !errors.Is(err, ErrOutside) {
+				t.Errorf("list of %s of a link to %s: %v", path, to, err)
+			}
+		}
+	}
+	if got, err := text(r, "/proc/self/environ"); !errors.Is(err, ErrOutside) {
+		t.Errorf("a root that is there: %.40q, %v", got, err)
+	}
+	symlink(t, parent, parent, "there")
+	file(t, parent, "f", "inside", 0o644)
+	elsewhere := &Reach{store: r.store, roots: []string{filepath.Join(parent, "there")}}
+	if got, err := text(elsewhere, filepath.Join(parent, "there", "f")); err != nil || got != "inside" {
+		t.Errorf("a link that leads elsewhere: %q, %v", got, err)
+	}
+}
+
 // A root in the workspace, or in another root, is where commands may put a link.
 func TestARootInAnotherBaseIsFollowedAsTheRestOfIt(t *testing.T) {
 	t.Parallel()
