@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/gateway/cancellation"
 	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/front"
+	"github.com/berth-dev/berth/gateway/logline"
 	"github.com/berth-dev/berth/gateway/mcpserver"
 	"github.com/berth-dev/berth/gateway/metrics"
 	"github.com/berth-dev/berth/gateway/places"
@@ -78,7 +79,7 @@ func assemble(options Options, agents agent.Options, version string, log *slog.L
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	log = slog.New(requestid.Handler(log.Handler()))
+	log = slog.New(logline.Handler(requestid.Handler(log.Handler())))
 	g := &Gateway{options: options, log: log, store: session.NewStore(), loaded: make(chan struct{})}
 	g.draining, g.drain = context.WithCancel(context.Background())
 	g.ending, g.end = context.WithCancel(context.Background())
