@@ -415,6 +415,7 @@ func TestPanicIsOneFailedCall(t *testing.T) {
 		if got := text(t, bash(t, c, "true")); got != "internal error: the call was given up" {
 			t.Errorf("text %q", got)
 		}
+		s.log.await(`"code":"panic"`)
 		panics.Store(false)
 		if r := bash(t, s.connect(era, "alice", "s"), "true"); r.IsError {
 			t.Error(text(t, r))

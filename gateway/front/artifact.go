@@ -67,10 +67,11 @@ func (f *Front) artifact(w http.ResponseWriter, r *http.Request, token string) {
 		return
 	}
 	defer leave()
-	ctx, cancel := context.WithCancelCause(r.Context())
+	ctx, stop := context.WithTimeoutCause(r.Context(), f.Options.Streams.Longest, errLongest)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(f.Options.Ending, func() { cancel(cancellation.ErrShutdown) })()
-	defer time.AfterFunc(f.Options.Streams.Longest, func() { cancel(errLongest) }).Stop()
 	f.sendArtifact(ctx, out, r, token, call)
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,6 +122,31 @@ func do(t *testing.T, r *http.Request) (resp *http.Response, body string, err er
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	return resp, string(data), err
+}
+
+// R21: a panic is one failed request. It breaks its connection, is audited, and its
+// place is another's then.
+func TestPanicOfAnArtifactsRead(t *testing.T) {
+	t.Parallel()
+	var panics atomic.Bool
+	f := &file{data: []byte("0123456789"), body: func(_ context.Context, part []byte) io.ReadCloser {
+		if panics.Load() {
+			panic("a bug")
+		}
+		return io.NopCloser(bytes.NewReader(part))
+	}}
+	url, log := serve(t, f, func(o *Options) { o.Streams.Max, o.Streams.Each = 1, 1 })
+	panics.Store(true)
+	if resp, err := http.DefaultClient.Do(request(t, http.MethodGet, url, nil)); err == nil {
+		resp.Body.Close()
+		t.Errorf("status %d of a request that panicked, want none", resp.StatusCode)
+	}
+	log.next(t, `"operation":"get_artifact"`, `"code":"panic"`)
+	panics.Store(false)
+	if resp, body, err := do(t, request(t, http.MethodGet, url, nil)); err != nil || resp.StatusCode != http.StatusOK || body != "0123456789" {
+		t.Errorf("the next one: %d, %q, %v", resp.StatusCode, body, err)
+	}
+	log.next(t, `"code":"ok"`)
 }
 
 // R36: single ranges by a strong ETag; no byte is read that isn't sent, but for the

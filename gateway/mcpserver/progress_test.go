@@ -50,6 +50,10 @@ func (allowAll) Allowed(context.Context, *authn.Caller, authz.Verb, string, stri
 	return true, nil
 }
 
+func (allowAll) MayUse(context.Context, *authn.Caller, string, string) (bool, error) {
+	return true, nil
+}
+
 // commands are Calls whose commands are a function.
 type commands struct {
 	Calls
@@ -60,22 +64,28 @@ func (c commands) Exec(_ context.Context, _ session.Request, command dispatch.Co
 	return c.exec(command.Output), nil
 }
 
-// serve serves calls to one connection, which takes as much as its reader does
-// and no more.
-func serve(t *testing.T, calls Calls) net.Conn {
+// newServer is a server of calls and artifacts to anybody.
+func newServer(t *testing.T, calls Calls, artifacts Artifacts, log slog.Handler) http.Handler {
+	t.Helper()
 	s := Server{
-		Places: places.New(8, 8),
-		Calls:  calls, Authorizer: allowAll{}, Namespaces: session.Namespaces{Default: "n"},
-		Metrics: metrics.New(func() int { return 0 }), Log: slog.New(slog.DiscardHandler), MaxBody: 1 << 20,
+		Places: places.New(1, 1),
+		Calls:  calls, Artifacts: artifacts, Authorizer: allowAll{}, Namespaces: session.Namespaces{Default: "n"},
+		Metrics: metrics.New(func() int { return 0 }), Log: slog.New(log), MaxBody: 1 << 20,
 	}
 	mcp := s.Handler()
 	none, err := authn.NewNone().Authenticate(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mcp.ServeHTTP(w, r.WithContext(authn.WithCaller(r.Context(), none)))
-	})}
+	})
+}
+
+// serve serves calls to one connection, which takes as much as its reader does
+// and no more.
+func serve(t *testing.T, calls Calls) net.Conn {
+	server := &http.Server{Handler: newServer(t, calls, nil, slog.DiscardHandler)}
 	listener := make(oneConn, 1)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

@@ -1,16 +1,17 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/gateway/cancellation"
@@ -52,13 +53,52 @@ func TestReadFromADribblingPodEnds(t *testing.T) {
 	})
 }
 
-// R21: a panic is one failed read.
+// mistaken is a source of artifacts that panics once.
+type mistaken struct{ done bool }
+
+func (m *mistaken) Open(context.Context, http.Header, artifact.Handle, artifact.Part) (*artifact.Reading, error) {
+	if !m.done {
+		m.done = true
+		panic("a bug")
+	}
+	return &artifact.Reading{Name: "f", MIMEType: "text/plain", Size: 1, Length: 1, Body: io.NopCloser(strings.NewReader("x"))}, nil
+}
+
+// R21: a panic is one failed read, in the audit too; its place is another's then.
 func TestPanicOfARead(t *testing.T) {
 	t.Parallel()
-	s := &Server{Log: slog.New(slog.DiscardHandler)}
-	_, err := s.recoverPanic(func(context.Context, string, mcp.Request) (mcp.Result, error) { panic("a bug") })(t.Context(), methodReadResource, nil)
-	var wire *jsonrpc.Error
-	if !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInternalError || wire.Message != "internal error" {
-		t.Errorf("error %v, want an internal error", err)
+	const uri = "artifact://berth/n.s.0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f"
+	for _, era := range []string{"2025-11-25", modernVersion} {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			server := newServer(t, nil, &mistaken{}, slog.NewJSONHandler(&log, nil))
+			meta := ""
+			if era >= modernVersion {
+				meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"` + era + `","io.modelcontextprotocol/clientCapabilities":{}}`
+			}
+			for _, want := range []struct{ answer, code string }{
+				{`"error":{"code":-32603,"message":"internal error"}`, `"code":"panic"`},
+				{`"text":"x"`, `"code":"ok"`},
+			} {
+				log.Reset()
+				body := `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"` + uri + `"` + meta + `}}`
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+				for name, value := range map[string]string{
+					"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+					"Mcp-Protocol-Version": era, "Mcp-Method": "resources/read", "Mcp-Name": uri,
+				} {
+					r.Header.Set(name, value)
+				}
+				w := httptest.NewRecorder()
+				server.ServeHTTP(w, r)
+				if got := w.Body.String(); !strings.Contains(got, want.answer) {
+					t.Errorf("answer %s, want %s", got, want.answer)
+				}
+				if got := log.String(); !strings.Contains(got, want.code) {
+					t.Errorf("log %s, want a call of %s", got, want.code)
+				}
+			}
+		})
 	}
 }
