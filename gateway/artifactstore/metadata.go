@@ -58,21 +58,27 @@ func (f *File) metadata() map[string]string {
 // errForeign is an object at a key of ours whose metadata is not ours.
 var errForeign = errors.New("an object's metadata is not what the gateway writes")
 
+// described is what an object's metadata says of its file.
+type described struct {
+	owner    string // its hash
+	name     string
+	mimeType string
+	digest   string // SHA-256
+}
+
 // readMetadata is the reverse of metadata. It believes nothing: others may write
 // to the bucket.
-func readMetadata(m map[string]string) (owner, name, mimeType, digest string, err error) {
-	owner, mimeType, digest = m[metaOwner], m[metaType], m[metaDigest]
-	name, err = url.PathUnescape(m[metaName])
-	if err != nil || name == "" || len(name) > maxName || !utf8.ValidString(name) {
-		return "", "", "", "", errForeign
+func readMetadata(m map[string]string) (*described, error) {
+	d := &described{owner: m[metaOwner], mimeType: m[metaType], digest: m[metaDigest]}
+	var err error
+	if d.name, err = url.PathUnescape(m[metaName]); err != nil {
+		return nil, errForeign
 	}
-	if !validType(mimeType) {
-		return "", "", "", "", errForeign
+	if d.name == "" || len(d.name) > maxName || !utf8.ValidString(d.name) || !validType(d.mimeType) ||
+		!validDigest(d.digest) || d.owner != nobody && !validDigest(d.owner) {
+		return nil, errForeign
 	}
-	if !validDigest(digest) || owner != nobody && !validDigest(owner) {
-		return "", "", "", "", errForeign
-	}
-	return owner, name, mimeType, digest, nil
+	return d, nil
 }
 
 // validType tells whether s is a MIME type that can be a header: the parser lets

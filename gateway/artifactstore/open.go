@@ -98,7 +98,7 @@ func (s *Store) errBeyond(ctx context.Context, caller *authn.Caller, h artifact.
 	case err != nil:
 		return s.fail(ctx, "get", err)
 	}
-	if owner, _, _, _, err := readMetadata(info.UserMetadata); err != nil || !owns(caller, owner) {
+	if d, err := readMetadata(info.UserMetadata); err != nil || !owns(caller, d.owner) {
 		return artifact.ErrNotFound
 	}
 	return artifact.ErrRange
@@ -110,11 +110,11 @@ var errPart = errors.New("another part of the object than was asked for")
 // newReading checks an answer. An object that is not of our making is not found,
 // as one of another owner is.
 func newReading(caller *authn.Caller, info minio.ObjectInfo, header http.Header, part artifact.Part) (*artifact.Reading, error) {
-	owner, name, mimeType, digest, err := readMetadata(info.UserMetadata)
-	if err != nil || !owns(caller, owner) {
+	d, err := readMetadata(info.UserMetadata)
+	if err != nil || !owns(caller, d.owner) {
 		return nil, artifact.ErrNotFound
 	}
-	r := &artifact.Reading{Name: name, MIMEType: mimeType, Size: info.Size, SHA256: digest, ETag: `"` + digest + `"`, Length: info.Size}
+	r := &artifact.Reading{Name: d.name, MIMEType: d.mimeType, Size: info.Size, SHA256: d.digest, ETag: `"` + d.digest + `"`, Length: info.Size}
 	if text := header.Get("Content-Range"); text != "" {
 		if r.Offset, r.Length, r.Size, err = parseRange(text); err != nil {
 			return nil, err
