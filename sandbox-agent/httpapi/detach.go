@@ -46,9 +46,10 @@ func (s *Server) checkDetach(r *http.Request, req wire.ExecRequest) *Refusal {
 }
 
 // detachable runs a command that is its call's until it is detached: before, it
-// ends with its call, afterwards by itself alone.
-func (s *Server) detachable(w http.ResponseWriter, r *http.Request, req wire.ExecRequest) *Refusal {
+// ends with its call, afterwards by itself alone. It gives back what body holds.
+func (s *Server) detachable(w http.ResponseWriter, r *http.Request, req wire.ExecRequest, body *share) *Refusal {
 	if refusal := s.checkDetach(r, req); refusal != nil {
+		body.release()
 		return refusal
 	}
 	sent := time.Now()
@@ -57,6 +58,7 @@ func (s *Server) detachable(w http.ResponseWriter, r *http.Request, req wire.Exe
 	ended := make(chan outcome, 1)
 	go func() {
 		defer cancel(nil)
+		defer body.release()
 		ended <- s.outcome(ctx, req)
 	}()
 	timer := time.NewTimer(time.Duration(min(req.DetachAfter, math.MaxInt32) * float64(time.Second)))

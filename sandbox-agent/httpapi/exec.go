@@ -25,9 +25,11 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, _ string) *Refusal
 		return refusal
 	}
 	var req wire.ExecRequest
-	if refusal := readJSON(w, r, wire.MaxExecBody, &req); refusal != nil {
+	held, refusal := readInto(w, r, s.bodies.commands, wire.MaxExecBody, &req)
+	if refusal != nil {
 		return refusal
 	}
+	defer func() { held.release() }()
 	if !acceptsJSON(r) && !wantsFrames(r) {
 		return refuse(http.StatusNotAcceptable, wire.CodeNotAcceptable, "this route answers "+contentJSON+" or "+wire.FramesType)
 	}
@@ -35,7 +37,9 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, _ string) *Refusal
 		return refusal
 	}
 	if req.DetachAfter != 0 {
-		return s.detachable(w, r, req)
+		body := held
+		held = nil
+		return s.detachable(w, r, req, body)
 	}
 	limits := s.session.current()
 	var logs *execlog.Command

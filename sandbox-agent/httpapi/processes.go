@@ -43,9 +43,11 @@ func (s *Server) startProcess(w http.ResponseWriter, r *http.Request, _ string) 
 		return refusal
 	}
 	var req wire.ProcessRequest
-	if refusal := readJSON(w, r, wire.MaxExecBody, &req); refusal != nil {
+	held, refusal := readInto(w, r, s.bodies.commands, wire.MaxExecBody, &req)
+	if refusal != nil {
 		return refusal
 	}
+	defer held.release()
 	if refusal := checkCommand(req.Command, req.ID, req.Cwd, req.Env); refusal != nil {
 		return refusal
 	}
@@ -128,9 +130,11 @@ func (s *Server) processOutput(w http.ResponseWriter, r *http.Request, id string
 
 func (s *Server) processInput(w http.ResponseWriter, r *http.Request, id string) *Refusal {
 	var in wire.ProcessInput
-	if refusal := readJSON(w, r, wire.MaxExecBody, &in); refusal != nil {
+	held, refusal := readInto(w, r, s.bodies.input, wire.MaxExecBody, &in)
+	if refusal != nil {
 		return refusal
 	}
+	defer held.release()
 	if in.Data == "" && !in.EOF && in.Terminal == nil {
 		return badRequest("want data, eof or terminal")
 	}

@@ -42,6 +42,7 @@ type Server struct {
 	calls     *calls
 	activity  activity
 	unread    *unread
+	bodies    bodies
 	processes Processes // nil: none
 	uploads   Uploads   // nil: none
 	stalls    upload.Clock
@@ -54,7 +55,7 @@ type Server struct {
 
 // New returns a server without a session.
 func New(sh Shell, artifacts *artifact.Store, gate Gate, log *slog.Logger) *Server {
-	s := &Server{shell: sh, artifacts: artifacts, gate: gate, log: log, unread: newUnread(), calls: newCalls(time.Now), activity: activity{now: time.Now, since: time.Now()}}
+	s := &Server{shell: sh, artifacts: artifacts, gate: gate, log: log, unread: newUnread(), bodies: newBodies(), calls: newCalls(time.Now), activity: activity{now: time.Now, since: time.Now()}}
 	s.routes = []route{
 		{path: wire.HealthPath, open: true, methods: methods{http.MethodGet: s.health}},
 		{path: wire.SessionPath, unbound: true, methods: methods{http.MethodPut: s.bind}},

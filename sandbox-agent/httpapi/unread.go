@@ -18,6 +18,7 @@ func costOf(output int64) int64 { return output + min(6*output, wire.MaxResult) 
 
 // unread knows what answers hold that are made or read just now.
 type unread struct {
+	most int64
 	turn chan struct{} // holds one: whoever took it is served next
 
 	mu    sync.Mutex
@@ -25,8 +26,10 @@ type unread struct {
 	freed chan struct{} // closed when held becomes less
 }
 
-func newUnread() *unread {
-	return &unread{turn: make(chan struct{}, 1), freed: make(chan struct{})}
+func newUnread() *unread { return newRoom(maxUnread) }
+
+func newRoom(most int64) *unread {
+	return &unread{most: most, turn: make(chan struct{}, 1), freed: make(chan struct{})}
 }
 
 // share is what one answer holds. A nil share holds nothing.
@@ -46,7 +49,7 @@ func (u *unread) take(ctx context.Context, size int64) (*share, error) {
 	defer func() { <-u.turn }()
 	for {
 		u.mu.Lock()
-		if u.held == 0 || u.held+size <= maxUnread {
+		if u.held == 0 || u.held+size <= u.most {
 			u.held += size
 			u.mu.Unlock()
 			return &share{u, size}, nil
