@@ -74,6 +74,14 @@ func (o *Options) Complete(fs *flag.FlagSet) error {
 	return errors.Join(errs...)
 }
 
+// scheme is that of the gateway's URL.
+func (o *Options) scheme() string {
+	if o.TLSCert != "" {
+		return "https"
+	}
+	return "http"
+}
+
 // validate returns every fault. loopback says that the gateway can't be reached
 // from another machine.
 func (s *StandaloneOptions) validate(loopback bool) error {

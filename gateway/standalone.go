@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"log/slog"
+	"net"
 
 	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/authz"
@@ -27,7 +28,7 @@ func NewStandalone(options Options, version string, log *slog.Logger) (*Gateway,
 			run:           sessions.Run,
 			wait:          sessions.Start,
 			waitsFor:      "a first agent to start, as a trial",
-			serving:       sessions.Welcome,
+			serving:       func(address net.Addr) { sessions.Welcome(options.scheme(), address) },
 		}, nil
 	})
 }

@@ -69,11 +69,17 @@ func (s *Sessions) launch(b *sandbox) (*agent, error) {
 	if err == nil && s.serves(a) {
 		return a, nil
 	}
+	running := a.runs()
 	a.stop()
-	if said := a.said.String(); said != "" {
-		return nil, errors.New(said)
+	s.options.Log.Warn("Agent did not answer", "session", b.key.Name, "how", a.how(), "error", err)
+	switch said := a.said.String(); {
+	case said != "":
+		return nil, fmt.Errorf("%s: %s", a.how(), said[strings.LastIndex(said, "\n")+1:])
+	case running && errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("the agent did not answer within %s", startTimeout)
+	default:
+		return nil, fmt.Errorf("%s before it answered", a.how())
 	}
-	return nil, errors.Join(errors.New(a.how()), err)
 }
 
 // serves notes that a has answered, and tells whether it still runs.

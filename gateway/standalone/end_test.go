@@ -125,7 +125,7 @@ func TestRefusedAtTheStart(t *testing.T) {
 		"a port in use":          {[]string{"--listen=" + taken.Addr().String()}, "is another process using the port?"},
 		"no such agent":          {[]string{"--agent=/nowhere/berth-agent"}, "--agent=/nowhere/berth-agent"},
 		"an agent that fails":    {[]string{"--agent=" + broken}, "make a PID namespace: not permitted: run as root"},
-		"an agent that ends":     {[]string{"--agent=" + silent}, "exit status 3"},
+		"an agent that ends":     {[]string{"--agent=" + silent}, "exit status 3 before it answered"},
 		"a flag for clusters":    {[]string{"--template=x"}, "--template is for a cluster"},
 		"authentication":         {[]string{"--auth=tokenreview"}, "--auth=tokenreview needs a cluster"},
 		"no sessions":            {[]string{"--max-sessions=0"}, "--max-sessions=0"},

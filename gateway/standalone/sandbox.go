@@ -100,7 +100,6 @@ func (b *sandbox) run(notPod string) (*session.Record, error) {
 	if err == nil {
 		return b.announce(b.agent)
 	}
-	b.sessions.options.Log.Warn("Agent could not be started", "session", b.key.Name, "error", err)
 	failed := &session.NotReadyError{Key: b.key, Reason: reasonStartError, Message: err.Error()}
 	if b.agent == nil && b.key != trial {
 		// It never ran: there is nothing to keep, and it takes no room.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,6 +40,7 @@ func TestSessionsWithoutACluster(t *testing.T) {
 				{"background processes", backgroundProcesses},
 				{"many first calls make one session", oneOfMany},
 				{"a session that was deleted begins afresh", afresh},
+				{"a session that is deleted ends its commands", endsCommands},
 				{"an agent that was killed is started again", startedAgain},
 			} {
 				t.Run(c.name, func(t *testing.T) {
@@ -145,17 +147,49 @@ func afresh(t *testing.T, g *gateway) {
 	}
 }
 
-func startedAgain(t *testing.T, g *gateway) {
-	g.bash("killed", "x=5; echo kept > f")
-	before := g.agentOf("killed")
-	wait := g.watch(before)
-	if err := syscall.Kill(before[0], syscall.SIGKILL); err != nil {
+func endsCommands(t *testing.T, g *gateway) {
+	g.bash("ended", "mkfifo runs")
+	ended := make(chan *result, 1)
+	go func() {
+		r, err := g.call("ended", "bash", map[string]any{"command": "echo > runs; sleep 1000"})
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- r
+	}()
+	// A FIFO opens when its other side is there.
+	if _, err := os.ReadFile(filepath.Join(g.folderOf("ended"), "workspace", "runs")); err != nil {
 		t.Fatal(err)
 	}
-	wait()
+	if status, _, err := g.http(http.MethodDelete, "/sessions/ended", "", "", ""); status != http.StatusNoContent || err != nil {
+		t.Error(status, err)
+	}
+	if r := <-ended; r != nil && (!r.IsError || !strings.Contains(r.text(), "the session was deleted while the call ran")) {
+		t.Errorf("the command's result is %+v", r)
+	}
+}
+
+func startedAgain(t *testing.T, g *gateway) {
+	for id, how := range map[string]string{"killed": "signal: killed", "killed-inside": "exit status 137"} {
+		g.bash(id, "x=5; echo kept > f")
+		outer, inner := g.agentOf(id)
+		wait := g.watch([]int{outer, inner})
+		victim := outer
+		if id == "killed-inside" {
+			victim = inner
+		}
+		if err := syscall.Kill(victim, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		wait()
+		isStartedAgain(t, g, id, how)
+	}
+}
+
+func isStartedAgain(t *testing.T, g *gateway, id, how string) {
 	// The gateway may notice only when it calls, but runs nothing twice by then.
 	for tries := 0; ; tries++ {
-		r, err := g.call("killed", "bash", map[string]any{"command": "cat f; echo x=$x; echo . >> runs"})
+		r, err := g.call(id, "bash", map[string]any{"command": "cat f; echo x=$x; echo . >> runs"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,26 +197,22 @@ func startedAgain(t *testing.T, g *gateway) {
 			continue
 		}
 		got := r.StructuredContent
-		if r.IsError || got.Stdout != "kept\nx=\n" || !strings.Contains(got.Notice, "restarted (AgentEnded: the agent ended: signal: killed)") {
+		if r.IsError || got.Stdout != "kept\nx=\n" || !strings.Contains(got.Notice, "restarted (AgentEnded: the agent ended: "+how+")") {
 			t.Errorf("got %+v", r)
 		}
 		break
 	}
-	if got := g.bash("killed", "wc -l < runs"); got != "1" {
+	if got := g.bash(id, "wc -l < runs"); got != "1" {
 		t.Errorf("it ran %s times", got)
 	}
 }
 
-// agentOf returns the processes of a session's agent, the outer one first.
-func (g *gateway) agentOf(session string) (pids []int) {
+// agentOf returns the processes of a session's agent: the gateway's child, and that
+// one's, in the namespaces.
+func (g *gateway) agentOf(session string) (outer, inner int) {
 	g.t.Helper()
-	g.bash(session, "true")
-	_, rest, _ := strings.Cut(g.said.String(), fmt.Sprintf(`"Agent started","session":%q,"workspace":"`, session))
-	workspace, _, ok := strings.Cut(rest, `"`)
-	dir := filepath.Dir(workspace)
-	if !ok {
-		g.t.Fatalf("the log doesn't tell the workspace of %s", session)
-	}
+	dir := g.folderOf(session)
+	var pids []int
 	for _, pid := range g.processes() {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && bytes.Contains(line, []byte("--session-dir="+dir+"\x00")) {
@@ -192,7 +222,35 @@ func (g *gateway) agentOf(session string) (pids []int) {
 	if len(pids) != 2 {
 		g.t.Fatalf("the agent of %s is %v, want two processes", session, pids)
 	}
-	return pids
+	if parent(g.t, pids[1]) == g.cmd.Process.Pid {
+		return pids[1], pids[0]
+	}
+	return pids[0], pids[1]
+}
+
+func parent(t *testing.T, pid int) (parent int) {
+	t.Helper()
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// After the name, in parentheses, come state and parent.
+	parent, err = strconv.Atoi(strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parent
+}
+
+// folderOf is what the gateway's log says.
+func (g *gateway) folderOf(session string) string {
+	g.t.Helper()
+	_, rest, _ := strings.Cut(g.said.String(), fmt.Sprintf(`"Agent started","session":%q,"workspace":"`, session))
+	workspace, _, ok := strings.Cut(rest, `"`)
+	if !ok {
+		g.t.Fatalf("the log doesn't tell the workspace of %s", session)
+	}
+	return filepath.Dir(workspace)
 }
 
 // One session more than --max-sessions is refused until another one has ended.

@@ -20,9 +20,9 @@ An MCP client's configuration:
 
 `
 
-// Welcome says how the gateway at address is used.
-func (s *Sessions) Welcome(address net.Addr) {
-	if _, err := fmt.Fprintf(s.options.Out, welcome, "http://"+address.String()); err != nil {
+// Welcome says how the gateway at address is used, whose scheme is http or https.
+func (s *Sessions) Welcome(scheme string, address net.Addr) {
+	if _, err := fmt.Fprintf(s.options.Out, welcome, scheme+"://"+address.String()); err != nil {
 		s.options.Log.Warn("How to use the gateway could not be printed", "error", err)
 	}
 }

@@ -18,7 +18,8 @@ const advice = "run as root, let users make user namespaces (sysctl user.max_use
 const inside = "BERTH_REEXECUTED"
 
 // Reexec runs this program again as PID 1 of a new PID namespace, with a /proc
-// of that namespace, and returns its exit code when it has ended. TERM and INT
+// of that namespace, and returns its exit code when it has ended, or 128 and the
+// number of the signal that killed it. TERM and INT
 // are passed on as TERM. It needs root, or user namespaces that anyone may
 // make. inherited are its descriptors from 3 up; they are closed here.
 func Reexec(inherited ...*os.File) (exitCode int, err error) {
@@ -49,6 +50,9 @@ func Reexec(inherited ...*os.File) (exitCode int, err error) {
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return 0, err
+	}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal()), nil
 	}
 	return cmd.ProcessState.ExitCode(), nil
 }
