@@ -175,6 +175,10 @@ func TestSpansOfHTTP(t *testing.T) {
 					r.Body, r.ContentLength = nil, 0
 				}
 			})
+			tr.stop() // which waits for the call's end: its answer comes before
+			if err := <-tr.done; err != nil {
+				t.Errorf("Serve: %v", err)
+			}
 			lines := tr.lines()
 			if !slices.Contains(lines, tc.want) {
 				t.Errorf("spans:\n%s\nwant\n%s", strings.Join(lines, "\n"), tc.want)
