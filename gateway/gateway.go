@@ -111,6 +111,7 @@ func assemble(options Options, agents agent.Options, version string, log *slog.L
 		Namespaces: namespaces,
 		Metrics:    g.metrics,
 		Tracer:     tracer,
+		TaskAfter:  options.TaskAfter,
 		Places:     places.New(options.MaxCalls, max(1, options.MaxCalls*3/4)),
 		Log:        log,
 		Version:    version,

@@ -59,6 +59,7 @@ type Options struct {
 
 	MaxBody         int64
 	MaxCalls        int
+	TaskAfter       time.Duration
 	FlushAfter      time.Duration
 	KeepAlive       time.Duration
 	DrainDelay      time.Duration
@@ -82,6 +83,7 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.KeyName, "key-secret", "berth-signing-key", "name of the signing key's Secret")
 	fs.StringVar(&o.ArtifactStores, "artifact-stores", "", "file that defines the artifact stores which templates may name; none if not given")
 	fs.Int64Var(&o.MaxBody, "max-body-bytes", 4<<20, "largest request body")
+	fs.DurationVar(&o.TaskAfter, "task-after", 5*time.Second, "how long a command may take before it becomes a task, if its client declares MCP's extension for them")
 	fs.IntVar(&o.MaxCalls, "max-calls", 2000, "most calls at a time; one caller may have three quarters of them")
 	fs.DurationVar(&o.FlushAfter, "flush-after", time.Second, "silence after which a call's response headers are sent")
 	fs.DurationVar(&o.KeepAlive, "keep-alive", 15*time.Second, "time between the comments that keep a silent call's connection alive")
@@ -111,6 +113,9 @@ func (o *Options) Validate() error {
 	}
 	if o.MaxBody <= 0 {
 		errs = append(errs, fmt.Errorf("--max-body-bytes=%d: want more than 0", o.MaxBody))
+	}
+	if o.TaskAfter < time.Millisecond {
+		errs = append(errs, fmt.Errorf("--task-after=%s: want 1ms or more", o.TaskAfter))
 	}
 	if o.MaxCalls < 1 {
 		errs = append(errs, fmt.Errorf("--max-calls=%d: want 1 or more", o.MaxCalls))

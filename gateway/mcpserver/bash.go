@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/dispatch"
 	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/gateway/tasks"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
 
@@ -64,16 +65,23 @@ func (s *Server) bash(ctx context.Context, req *mcp.CallToolRequest, in bashIn) 
 	})
 }
 
-// run runs a command and waits for it.
+// run runs a command and waits for it, or for as long as a client that knows tasks
+// is to wait.
 func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, target session.Request, in bashIn) (*mcp.CallToolResult, error) {
-	output, stop := report(ctx, req)
-	defer stop()
-	result, err := s.Calls.Exec(ctx, target, dispatch.Command{
-		Source:         in.Command,
-		Timeout:        int(in.Timeout),
-		MaxOutputBytes: int(in.MaxOutputBytes),
-		Output:         output,
-	})
+	command := dispatch.Command{Source: in.Command, Timeout: int(in.Timeout), MaxOutputBytes: int(in.MaxOutputBytes)}
+	var result *client.ExecResult
+	var err error
+	if offer := tasks.OfferOf(ctx); offer != nil {
+		var task *mcp.CallToolResult
+		if result, task, err = s.runOrTake(ctx, offer, target, command); task != nil {
+			return task, nil
+		}
+	} else {
+		output, stop := report(ctx, req)
+		defer stop()
+		command.Output = output
+		result, err = s.Calls.Exec(ctx, target, command)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +99,9 @@ func (s *Server) background(ctx context.Context, target session.Request, in bash
 	process := client.ProcessRequest{Command: in.Command}
 	if in.Terminal {
 		process.Terminal = &client.Terminal{}
+	}
+	if offer := tasks.OfferOf(ctx); offer != nil {
+		return s.take(ctx, offer, target, process)
 	}
 	began := time.Now()
 	started, notice, err := s.Calls.Start(ctx, target, process)

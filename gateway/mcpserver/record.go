@@ -10,13 +10,14 @@ import (
 
 	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/requestid"
+	"github.com/berth-dev/berth/gateway/tasks"
 )
 
 // record writes the audit line, the metrics and the span of a call. What failed for no fault
 // of the caller's names its request, by which its lines in the log are found.
 func (s *Server) record(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method != methodCallTool && method != methodReadResource {
+		if !recorded(method) {
 			return next(ctx, method, req)
 		}
 		call := audit.Call{Operation: method, Code: audit.CodePanic}
@@ -43,6 +44,16 @@ func (s *Server) record(next mcp.MethodHandler) mcp.MethodHandler {
 			mention(ctx, result, err)
 		}
 		return result, err
+	}
+}
+
+// recorded tells which methods are calls that reach a session.
+func recorded(method string) bool {
+	switch method {
+	case methodCallTool, methodReadResource, tasks.MethodGet, tasks.MethodUpdate, tasks.MethodCancel:
+		return true
+	default:
+		return false
 	}
 }
 

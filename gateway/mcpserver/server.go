@@ -15,6 +15,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/berth-dev/berth/gateway/places"
 	"github.com/berth-dev/berth/gateway/room"
 	"github.com/berth-dev/berth/gateway/session"
+	"github.com/berth-dev/berth/gateway/tasks"
 	"github.com/berth-dev/berth/gateway/tracing"
 	"github.com/berth-dev/berth/sandbox-agent/client"
 )
@@ -38,6 +40,7 @@ const (
 // Calls reaches the sessions' agents.
 type Calls interface {
 	Files
+	Tasks
 	Exec(ctx context.Context, req session.Request, command dispatch.Command) (*client.ExecResult, error)
 	Start(ctx context.Context, req session.Request, process client.ProcessRequest) (p *client.Process, notice string, err error)
 	Processes(ctx context.Context, req session.Request) (all []client.Process, notice string, err error)
@@ -60,6 +63,9 @@ type Server struct {
 	Namespaces session.Namespaces
 	Metrics    *metrics.Metrics
 	Tracer     *tracing.Tracer
+	// TaskAfter is how long a command may take before it becomes a task, if its client
+	// knows tasks. Most are faster, and cost one request.
+	TaskAfter time.Duration
 	// Places bounds the calls under way.
 	Places  *places.Places
 	Log     *slog.Logger
@@ -68,6 +74,7 @@ type Server struct {
 	MaxBody int64
 
 	reads *room.Room
+	tasks tasks.Source
 }
 
 // workspace is where each sandbox has its files: the controller sees to it.
@@ -93,7 +100,9 @@ func (s *Server) Handler() http.Handler {
 		SetCacheable: private,
 	}
 	extend(options)
+	options.Capabilities.AddExtension(tasks.Extension, nil)
 	server := mcp.NewServer(&mcp.Implementation{Name: "berth", Title: "Berth", Version: s.Version}, options)
+	server.AddReceivingMiddleware(tasks.Middleware) // the innermost
 	server.AddReceivingMiddleware(s.recoverPanic, follow, s.record, gate(options.Capabilities), s.rate)
 	addTool(server, bashTool(), s.bash)
 	addTool(server, processOutputTool(), s.processOutput)
@@ -112,15 +121,16 @@ func (s *Server) Handler() http.Handler {
 		Description: "A file that export_artifact took out of a session's workspace, or the log of a command whose output was cut. At most 8 MiB per read: offset and length, in bytes, give a part.",
 		URITemplate: artifact.URITemplate,
 	}, s.readArtifact)
+	s.serveTasks(server, podTasks{s})
 	s.addFixtures(server)
-	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
+	return s.listening(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless:                    true,
 		PropagateRequestCancellation: true,
 		MaxRequestBodyBytes:          s.MaxBody,
 		// package front has an allow-list of its own.
 		DisableLocalhostProtection: true,
 		Logger:                     slog.New(slog.DiscardHandler),
-	})
+	}))
 }
 
 // private keeps one caller's file out of everybody's cache.

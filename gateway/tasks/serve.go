@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -102,6 +103,9 @@ func Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		case "tools/call":
 			return offer(ctx, method, req, next)
+		case "initialize":
+			result, err := next(ctx, method, req)
+			return withoutExtension(result), err
 		default:
 			return next(ctx, method, req)
 		}
@@ -119,4 +123,20 @@ func offer(ctx context.Context, method string, req mcp.Request, next mcp.MethodH
 		return result, err
 	}
 	return &CreateResult{ResultType: resultTask, Task: *o.taken}, nil
+}
+
+// withoutExtension keeps the extension from clients of older versions of the
+// protocol, which have no results of several types.
+func withoutExtension(result mcp.Result) mcp.Result {
+	r, ok := result.(*mcp.InitializeResult)
+	if !ok || r == nil || r.Capabilities == nil || r.Capabilities.Extensions == nil {
+		return result
+	}
+	shown, capabilities := *r, *r.Capabilities
+	capabilities.Extensions = maps.Clone(capabilities.Extensions)
+	if delete(capabilities.Extensions, Extension); len(capabilities.Extensions) == 0 {
+		capabilities.Extensions = nil
+	}
+	shown.Capabilities = &capabilities
+	return &shown
 }

@@ -1,0 +1,32 @@
+package mcpserver
+
+import (
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/berth-dev/berth/gateway/cancellation"
+	"github.com/berth-dev/berth/gateway/tasks"
+)
+
+// serveTasks makes server serve the tasks of source, and calls of it become some.
+func (s *Server) serveTasks(server *mcp.Server, source tasks.Source) {
+	s.tasks = source
+	if err := tasks.Serve(server, source); err != nil {
+		panic("mcpserver: " + err.Error()) // a name of this package is the SDK's
+	}
+}
+
+// listening serves what the SDK doesn't know of tasks: notifications of them, and the
+// header that names one.
+func (s *Server) listening(next http.Handler) http.Handler {
+	listener := tasks.Listener{Source: s.tasks, Enter: s.Places.Enter, Next: next}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") == tasks.MethodListen {
+			ctx, stop := cancellation.Follow(r.Context())
+			defer stop()
+			r = r.WithContext(ctx)
+		}
+		listener.ServeHTTP(w, r)
+	})
+}
