@@ -6,12 +6,14 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +62,14 @@ func (f *file) Open(ctx context.Context, _ http.Header, _ artifact.Handle, part 
 // serve serves artifacts, and tells the audit log.
 func serve(t *testing.T, artifacts Artifacts, change func(*Options)) (url string, log *audited) {
 	t.Helper()
+	handler, log := newFront(t, artifacts, change)
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL, log
+}
+
+func newFront(t *testing.T, artifacts Artifacts, change func(*Options)) (handler http.Handler, log *audited) {
+	t.Helper()
 	log = &audited{lines: make(chan string, 64)}
 	o := Options{
 		MaxBody: 1 << 10, BodyTimeout: time.Minute, Draining: t.Context(), Ending: context.WithoutCancel(t.Context()),
@@ -72,9 +82,7 @@ func serve(t *testing.T, artifacts Artifacts, change func(*Options)) (url string
 		Authenticator: authn.NewNone(), Artifacts: artifacts, Metrics: metrics.New(func() int { return 0 }),
 		Log: slog.New(slog.NewJSONHandler(log, nil)), Options: o,
 	}
-	server := httptest.NewServer(f.Handler(http.NotFoundHandler()))
-	t.Cleanup(server.Close)
-	return server.URL, log
+	return f.Handler(http.NotFoundHandler()), log
 }
 
 // audited is the lines of calls.
@@ -376,26 +384,60 @@ func TestArtifactThatChangesIsCutOff(t *testing.T) {
 	log.next(t, `"outBytes":0`, `"code":"failed"`)
 }
 
-// A caller that reads nothing is dropped; what it held is free again.
+// A caller that reads nothing is dropped once its time for a piece is over; what it
+// held is free again.
 func TestArtifactOfACallerThatDoesNotRead(t *testing.T) {
 	t.Parallel()
-	closed := make(chan struct{})
-	endless := make([]byte, 64<<20) // more than the kernel takes
-	f := &file{data: endless, etag: `"e"`, body: func(ctx context.Context, part []byte) io.ReadCloser {
-		return &cut{ctx, bytes.NewReader(part), io.EOF, closed}
-	}}
-	url, log := serve(t, f, func(o *Options) { o.Streams.Stall = 50 * time.Millisecond })
-	resp, err := http.DefaultClient.Do(request(t, "GET", url, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	<-closed
-	log.next(t, `"code":"cancelled"`)
-	if n, err := io.Copy(io.Discard, resp.Body); err == nil || n >= int64(len(endless)) {
-		t.Errorf("%d bytes, error %v; want a cut", n, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		closed := make(chan struct{})
+		f := &file{data: make([]byte, 1<<20), etag: `"e"`, body: func(ctx context.Context, part []byte) io.ReadCloser {
+			return &cut{ctx, bytes.NewReader(part), io.EOF, closed}
+		}}
+		front, log := newFront(t, f, func(o *Options) { o.Streams.Stall = 20 * time.Second })
+		caller, conn := net.Pipe() // it takes what is read, and no more
+		server := &http.Server{Handler: front}
+		listener := &oneConn{conn: conn, done: make(chan struct{})}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(listener) }()
+		if _, err := io.WriteString(caller, "GET /artifacts/"+token+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		<-closed
+		if took := time.Since(began); took != 20*time.Second {
+			t.Errorf("it was dropped after %s, want 20 s", took)
+		}
+		log.next(t, `"code":"cancelled"`)
+		if n, err := io.Copy(io.Discard, caller); err != nil || n >= int64(len(f.data)) {
+			t.Errorf("%d bytes, error %v; want a cut", n, err)
+		}
+		server.Close() // the listener's error, which is none
+		<-served
+	})
 }
+
+// oneConn is a listener of one connection.
+type oneConn struct {
+	conn net.Conn
+	done chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if conn := l.conn; conn != nil {
+		l.conn = nil
+		return conn, nil
+	}
+	<-l.done
+	return nil, net.ErrClosed
+}
+
+// Close is called once, by the server.
+func (l *oneConn) Close() error {
+	close(l.done)
+	return nil
+}
+
+func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 // The number of artifacts on their way is bounded: one more is refused at once.
 func TestArtifactsAtATime(t *testing.T) {
