@@ -185,6 +185,18 @@ func TestFileToolsWithoutPermission(t *testing.T) {
 	if got := a.list(t, client.Listing{Depth: 2}); !slices.Equal(got, []string{"d", "d/f", "f", "hard", "open", "unreadable"}) {
 		t.Errorf("listed %q", got)
 	}
+	notice := func(want string) {
+		t.Helper()
+		list, err := a.client.ListFiles(t.Context(), a.pod, client.Listing{Depth: 3})
+		if err != nil || list.Notice != want {
+			t.Errorf("notice %q, %v, want %q", list.Notice, err, want)
+		}
+	}
+	notice(`What is in "open" is missing: it could not be read (permission denied).`)
+	a.output(t, "mkdir -p d2/shut; chmod 0 d2/shut")
+	notice(`What is in 2 directories is missing: they could not be read. The first is "d2/shut" (permission denied).`)
+	a.output(t, "chmod 700 open d2/shut")
+	notice("")
 }
 
 func TestFileToolsNeedASession(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -140,7 +141,7 @@ func (s *Server) listFitting(ctx context.Context, target session.Request, listin
 }
 
 func listOut(list *client.FileList, notice string) listFilesOut {
-	out := listFilesOut{Path: list.Path, Entries: []listEntry{}, Truncated: list.Truncated, Next: list.Next, Notice: notice}
+	out := listFilesOut{Path: list.Path, Entries: []listEntry{}, Truncated: list.Truncated, Next: list.Next, Notice: strings.TrimSpace(notice + " " + list.Notice)}
 	for i := range list.Entries {
 		e := &list.Entries[i]
 		entry := listEntry{Path: e.Path, Type: e.Type, Modified: e.Modified.UTC().Format(time.RFC3339), Target: e.Target}

@@ -99,7 +99,7 @@ func checkList(l *FileList, asked int) error {
 	if asked <= 0 {
 		asked = wire.DefaultListEntries
 	}
-	if len(l.Entries) > min(asked, wire.MaxListEntries) || len(l.Next) > 2*wire.MaxPath {
+	if len(l.Entries) > min(asked, wire.MaxListEntries) || len(l.Next) > 2*wire.MaxPath || len(l.Notice) > wire.MaxPath {
 		return badAnswer("a list is too long")
 	}
 	if err := checkFilePath(l.Path); err != nil {

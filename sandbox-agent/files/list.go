@@ -83,6 +83,10 @@ type lister struct {
 	position cursor // what it went through last
 	bytes    int    // of the entries' encoding
 	list     wire.FileList
+
+	unread      int // directories
+	firstUnread string
+	whyUnread   unix.Errno
 }
 
 // directory lists what is in a directory, which the names lead to from the listed
@@ -169,7 +173,8 @@ func (l *lister) entry(dir int, names []string, flat bool) error {
 	return l.enter(dir, names, cursor{})
 }
 
-// enter goes into a directory, if it is deep enough for that, and can be read.
+// enter goes into a directory, if it is deep enough for that, and can be read; else
+// the list says so.
 func (l *lister) enter(parent int, names []string, after cursor) error {
 	switch {
 	case after.done && len(after.names) == 0, len(names) >= l.want.Depth, !l.glob.enters(names, l.want.Hidden):
@@ -178,16 +183,30 @@ func (l *lister) enter(parent int, names []string, after cursor) error {
 		return nil
 	}
 	err := l.directory(parent, names[len(names)-1], names, after)
-	if err == nil || isFileSystems(err) { // it is gone, or not to be read
-		l.position = cursor{names, true}
-		return nil
+	var errno unix.Errno
+	if err != nil && !errors.As(err, &errno) {
+		return err
 	}
-	return err
+	if err != nil && !isGone(errno) {
+		l.unreadable(names, errno)
+	}
+	l.position = cursor{names, true}
+	return nil
 }
 
-func isFileSystems(err error) bool {
-	var errno unix.Errno
-	return errors.As(err, &errno)
+// isGone tells whether what was a directory is something else by now.
+func isGone(errno unix.Errno) bool {
+	return errno == unix.ENOENT || errno == unix.ENOTDIR || errno == unix.ELOOP
+}
+
+// unreadable notes that the entries of a directory are missing.
+func (l *lister) unreadable(names []string, why unix.Errno) {
+	if l.unread++; l.unread == 1 {
+		l.firstUnread, l.whyUnread = quote(l.at.shown(names...)), why
+		l.list.Notice = fmt.Sprintf("What is in %s is missing: it could not be read (%v).", l.firstUnread, why)
+		return
+	}
+	l.list.Notice = fmt.Sprintf("What is in %d directories is missing: they could not be read. The first is %s (%v).", l.unread, l.firstUnread, l.whyUnread)
 }
 
 // add adds an entry, if there is room for it.

@@ -174,6 +174,8 @@ type FileList struct {
 	// is empty when one directory alone holds more than MaxListVisited.
 	Truncated bool   `json:"truncated,omitempty"`
 	Next      string `json:"next,omitempty"`
+	// Notice names what of it could not be read, and why.
+	Notice string `json:"notice,omitempty"`
 }
 
 // Types of FileEntry.
