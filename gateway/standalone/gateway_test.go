@@ -1,3 +1,5 @@
+//go:build linux
+
 package standalone_test
 
 import (
@@ -104,7 +106,8 @@ func start(t *testing.T, tmp string, user int, args ...string) *gateway {
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // fails only when it has ended
-		<-ended
+		for range ended {
+		}
 		if t.Failed() {
 			t.Log(g.said)
 		}
