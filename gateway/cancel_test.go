@@ -129,40 +129,88 @@ func TestCancelledNotificationOnAnotherReplica(t *testing.T) {
 	}
 }
 
-// Two clients of one caller count alike: a third replica can't tell which is meant.
+// Two clients of one caller count alike: neither a third replica can tell which is
+// meant, nor one that carries one of the calls.
 func TestNotificationThatMeansOneOfTwoEndsNeither(t *testing.T) {
 	t.Parallel()
-	r := newReplicas(t, 3, true)
-	if err := syscall.Mkfifo(filepath.Join(r.workspace, "go"), 0o666); err != nil {
-		t.Fatal(err)
+	for name, told := range map[string]int{"a third replica": 2, "the first's": 0, "the second's": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newReplicas(t, 3, true)
+			for _, fifo := range []string{"go", "held"} {
+				if err := syscall.Mkfifo(filepath.Join(r.workspace, fifo), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			running := r.run(0, "echo >held; read <go; echo over")
+			r.began("held")
+			waiting := r.run(1, "echo over")
+			r.awaitQueued() // its agent knows of both once they wait in one line
+			r.notify(told, "alice", "s", "1")
+			r.stacks[told].log.await("none was ended")
+			if err := os.WriteFile(filepath.Join(r.workspace, "go"), []byte("\n"), 0); err != nil {
+				t.Fatal(err)
+			}
+			for _, answer := range []chan string{running, waiting} {
+				if got := <-answer; !strings.Contains(got, `"stdout":"over\n"`) {
+					t.Errorf("answer %s, want its result", got)
+				}
+			}
+		})
 	}
-	if err := syscall.Mkfifo(filepath.Join(r.workspace, "held"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	running := r.run(0, "echo >held; read <go; echo over")
-	r.began("held")
-	waiting := r.run(1, "echo over")
-	log := r.stacks[2].log
-	// The second call may not have come yet: then the first is the only one. Its
-	// agent knows of both once they wait in one line.
+}
+
+// awaitQueued waits until a command waits for another one.
+func (r *replicas) awaitQueued() {
+	r.t.Helper()
 	for {
-		is, err := r.agent.Client.Activity(t.Context(), r.agent.Pod)
+		is, err := r.agent.Client.Activity(r.t.Context(), r.agent.Pod)
 		if err != nil {
-			t.Fatal(err)
+			r.t.Fatal(err)
 		}
 		if is.Queued == 1 {
-			break
+			return
 		}
 	}
-	r.notify(2, "alice", "s", "1")
-	log.await("none was ended")
-	if err := os.WriteFile(filepath.Join(r.workspace, "go"), []byte("\n"), 0); err != nil {
-		t.Fatal(err)
-	}
-	for _, answer := range []chan string{running, waiting} {
-		if got := <-answer; !strings.Contains(got, `"stdout":"over\n"`) {
-			t.Errorf("answer %s, want its result", got)
-		}
+}
+
+// An agent that doesn't say which calls it knows of, or never answers, keeps nobody
+// from cancelling.
+func TestNotificationWhileTheAgentIsSilent(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]http.HandlerFunc{
+		"silent":  func(_ http.ResponseWriter, r *http.Request) { hang(r) },
+		"lying":   func(w http.ResponseWriter, _ *http.Request) { agentJSON(w, object{"ids": []string{"x"}}) },
+		"refuses": func(w http.ResponseWriter, _ *http.Request) { agentError(w, 500, "internal", "m") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLive(t)
+			began, ended := make(chan struct{}), make(chan struct{})
+			l.agent.exec = func(_ http.ResponseWriter, r *http.Request, _ agent.ExecRequest) {
+				close(began)
+				hang(r)
+				close(ended)
+			}
+			l.agent.before = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasPrefix(r.URL.Path, "/v1/calls/") {
+					return false
+				}
+				answer(w, r)
+				return true
+			}
+			told := make(chan string, 1)
+			go func() {
+				_, body := l.do(http.MethodPost, "/mcp", "alice", strings.NewReader(bashBody(eras[0], "sleep 1000")), toolHeaders(eras[0], "s"))
+				told <- body
+			}()
+			<-began
+			cancelled(l.stack, "alice", "s", "1")
+			<-ended
+			if got := <-told; !strings.Contains(got, "the call was cancelled") {
+				t.Errorf("answer %s, want it to say that the call was cancelled", got)
+			}
+		})
 	}
 }
 

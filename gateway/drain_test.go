@@ -129,7 +129,19 @@ func TestDrainEndsSubscriptions(t *testing.T) {
 	l := newLive(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	resp := l.taskRequest(ctx, "alice", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`, "{}")
+	const body = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url+"/mcp", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer alice")
+	mcpHeaders(r, eras[1])
+	r.Header.Set("Mcp-Method", "subscriptions/listen")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
 	lines := bufio.NewReader(resp.Body)
 	if line, err := lines.ReadString('\n'); err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("%s %q, %v; want a stream", resp.Status, line, err)

@@ -20,7 +20,7 @@ func (a *agent) holdCall(t *testing.T, key, name string) (result chan *client.Ex
 	t.Helper()
 	result = make(chan *client.ExecResult, 1)
 	go func() {
-		r, err := a.client.Exec(client.WithCall(t.Context(), key), a.pod, client.ExecRequest{Command: "echo > " + name + "; sleep 777"}, 0)
+		r, err := a.client.Exec(client.WithCall(t.Context(), key, client.NewCallID()), a.pod, client.ExecRequest{Command: "echo > " + name + "; sleep 777"}, 0)
 		if err != nil {
 			t.Errorf("held command: %v", err)
 		}
@@ -53,7 +53,7 @@ func TestCallIsEndedByItsKey(t *testing.T) {
 	if err := a.client.CancelCall(t.Context(), a.pod, aKey); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a second word: %v, want ErrNotFound", err)
 	}
-	r, err := a.client.Exec(client.WithCall(t.Context(), aKey), a.pod, client.ExecRequest{Command: "echo $x; pgrep -xc sleep"}, 0)
+	r, err := a.client.Exec(client.WithCall(t.Context(), aKey, client.NewCallID()), a.pod, client.ExecRequest{Command: "echo $x; pgrep -xc sleep"}, 0)
 	if err != nil || r.Stdout != "kept\n0\n" {
 		t.Errorf("the next command of that key: %+v, %v; want the shell's state and no process left", r, err)
 	}
@@ -65,7 +65,7 @@ func TestKeyOfTwoCallsEndsNeither(t *testing.T) {
 	a.output(t, "mkfifo held go")
 	results := make(chan *client.ExecResult)
 	run := func(command string) {
-		r, err := a.client.Exec(client.WithCall(t.Context(), aKey), a.pod, client.ExecRequest{Command: command}, 0)
+		r, err := a.client.Exec(client.WithCall(t.Context(), aKey, client.NewCallID()), a.pod, client.ExecRequest{Command: command}, 0)
 		if err != nil {
 			t.Errorf("%s: %v", command, err)
 		}
@@ -77,6 +77,12 @@ func TestKeyOfTwoCallsEndsNeither(t *testing.T) {
 	a.awaitQueued(t, 1)
 	if err := a.client.CancelCall(t.Context(), a.pod, aKey); !errors.Is(err, client.ErrManyCalls) {
 		t.Errorf("want ErrManyCalls, got %v", err)
+	}
+	if ids, err := a.client.Calls(t.Context(), a.pod, aKey); err != nil || len(ids) != 2 || ids[0] == ids[1] {
+		t.Errorf("calls %q, %v; want the ids of two", ids, err)
+	}
+	if ids, err := a.client.Calls(t.Context(), a.pod, another); err != nil || len(ids) != 0 {
+		t.Errorf("calls %q, %v of another key, want none", ids, err)
 	}
 	a.fifo(t, "go", true)
 	for range 2 {
@@ -108,7 +114,7 @@ func TestQueuedCallThatIsEndedNeverRuns(t *testing.T) {
 	release, held := a.hold(t, "")
 	queued := make(chan *client.ExecResult, 1)
 	go func() {
-		r, err := a.client.Exec(client.WithCall(t.Context(), aKey), a.pod, client.ExecRequest{Command: "touch ran"}, 0)
+		r, err := a.client.Exec(client.WithCall(t.Context(), aKey, client.NewCallID()), a.pod, client.ExecRequest{Command: "touch ran"}, 0)
 		if err != nil {
 			t.Error(err)
 		}
@@ -116,7 +122,7 @@ func TestQueuedCallThatIsEndedNeverRuns(t *testing.T) {
 	}()
 	starting := make(chan error, 1)
 	go func() {
-		_, err := a.client.StartProcess(client.WithCall(t.Context(), another), a.pod, client.ProcessRequest{Command: "touch started", ID: "p"})
+		_, err := a.client.StartProcess(client.WithCall(t.Context(), another, client.NewCallID()), a.pod, client.ProcessRequest{Command: "touch started", ID: "p"})
 		starting <- err
 	}()
 	a.awaitQueued(t, 1)
@@ -147,7 +153,7 @@ func TestCallThatWasEndedBeforeItCame(t *testing.T) {
 	if err := a.client.CancelCall(t.Context(), a.pod, aKey); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("want ErrNotFound, got %v", err)
 	}
-	ctx := client.WithCall(t.Context(), aKey)
+	ctx := client.WithCall(t.Context(), aKey, client.NewCallID())
 	if r, err := a.client.Exec(ctx, a.pod, client.ExecRequest{Command: "touch ran"}, 0); !errors.Is(err, client.ErrCancelled) {
 		t.Errorf("want ErrCancelled, got %+v, %v", r, err)
 	}
@@ -164,7 +170,7 @@ func TestLongPollIsEndedByItsKey(t *testing.T) {
 	}
 	polled := make(chan error, 1)
 	go func() {
-		_, err := a.client.ProcessOutput(client.WithCall(t.Context(), aKey), a.pod, "p", client.OutputQuery{Wait: time.Minute})
+		_, err := a.client.ProcessOutput(client.WithCall(t.Context(), aKey, client.NewCallID()), a.pod, "p", client.OutputQuery{Wait: time.Minute})
 		polled <- err
 	}()
 	a.awaitCalls(t, 1)
@@ -201,7 +207,8 @@ func TestRefusalsAboutCalls(t *testing.T) {
 		"upper case":     {http.MethodDelete, "/v1/calls/" + strings.ToUpper(aKey), "", 400, "bad_request"},
 		"body":           {http.MethodDelete, "/v1/calls/" + aKey, "{}", 400, "bad_request"},
 		"query":          {http.MethodDelete, "/v1/calls/" + aKey + "?x=1", "", 400, "bad_request"},
-		"another method": {http.MethodGet, "/v1/calls/" + aKey, "", 405, "method_not_allowed"},
+		"another method": {http.MethodPost, "/v1/calls/" + aKey, "", 405, "method_not_allowed"},
+		"short, listed":  {http.MethodGet, "/v1/calls/" + aKey[1:], "", 400, "bad_request"},
 	} {
 		resp, body := a.raw(t, tc.method, tc.path, "application/json", tc.body)
 		if resp.StatusCode != tc.status || errorCode(t, body) != tc.code {

@@ -28,7 +28,8 @@ var (
 // id in the same session at the same time.
 type Call struct {
 	// Caller is who calls, whichever token says so: a client renews its own.
-	Caller  string
+	Caller string
+	// Session is where it runs, and in which namespace.
 	Session string
 	// ID is the JSON-RPC id as it was sent.
 	ID string
@@ -55,33 +56,32 @@ const maxGone = 4096
 type Registry struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	calls map[Call]map[*entry]struct{}
+	mu sync.Mutex
+	// calls are by name, and by an id of each call's own.
+	calls map[Call]map[string]context.CancelCauseFunc
 	// gone are calls that ended with their connection, and when.
 	gone map[Call]time.Time
 }
 
-type entry struct{ cancel context.CancelCauseFunc }
-
 // NewRegistry returns an empty registry that tells the time by now.
 func NewRegistry(now func() time.Time) *Registry {
-	return &Registry{now: now, calls: make(map[Call]map[*entry]struct{}), gone: make(map[Call]time.Time)}
+	return &Registry{now: now, calls: make(map[Call]map[string]context.CancelCauseFunc), gone: make(map[Call]time.Time)}
 }
 
-// Begin notes a call that cancel ends, until the function that it returns is
-// called, which is told whether the call's connection is gone.
-func (r *Registry) Begin(call Call, cancel context.CancelCauseFunc) (end func(disconnected bool)) {
-	e := &entry{cancel}
+// Begin notes a call, with an id that no other has, that cancel ends, until the
+// function that it returns is called, which is told whether the call's connection is
+// gone.
+func (r *Registry) Begin(call Call, id string, cancel context.CancelCauseFunc) (end func(disconnected bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.calls[call] == nil {
-		r.calls[call] = make(map[*entry]struct{}, 1)
+		r.calls[call] = make(map[string]context.CancelCauseFunc, 1)
 	}
-	r.calls[call][e] = struct{}{}
+	r.calls[call][id] = cancel
 	return func(disconnected bool) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.calls[call], e)
+		delete(r.calls[call], id)
 		if len(r.calls[call]) == 0 {
 			delete(r.calls, call)
 		}
@@ -107,41 +107,50 @@ func (r *Registry) forget() {
 	}
 }
 
-// Outcome says what a notification about a call found here.
-type Outcome int
+// Found says which calls a notification finds here.
+type Found int
 
 // What a notification finds.
 const (
 	// Unknown: no such call. Another replica may have it.
-	Unknown Outcome = iota
-	// Cancelled: one, which was ended.
-	Cancelled
+	Unknown Found = iota
+	// One: exactly one. Another replica may have another one.
+	One
 	// Gone: one that had just ended with its connection: it was meant.
 	Gone
-	// Several: it can't be told which one is meant, so none was ended.
+	// Several: it can't be told which one is meant.
 	Several
 )
 
-// Cancel ends the call if exactly one is under way by that name.
-func (r *Registry) Cancel(call Call) Outcome {
+// Find looks for the calls that a notification may mean. id is that of the one, if
+// there is one. What was Gone is so once: the next notification means another call.
+func (r *Registry) Find(call Call) (id string, found Found) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if since, ok := r.gone[call]; ok {
 		delete(r.gone, call)
 		if r.now().Sub(since) <= goneFor {
-			return Gone
+			return "", Gone
 		}
 	}
 	switch len(r.calls[call]) {
 	case 0:
-		return Unknown
+		return "", Unknown
 	case 1:
-		for e := range r.calls[call] {
-			e.cancel(ErrNotified)
+		for id = range r.calls[call] {
 		}
-		return Cancelled
+		return id, One
 	default:
-		return Several
+		return "", Several
+	}
+}
+
+// Cancel ends the call of that id, if it is still under way.
+func (r *Registry) Cancel(call Call, id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cancel, ok := r.calls[call][id]; ok {
+		cancel(ErrNotified)
 	}
 }
 

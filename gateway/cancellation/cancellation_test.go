@@ -7,30 +7,41 @@ import (
 	"time"
 )
 
-func TestCancelMeansExactlyOneCall(t *testing.T) {
+func TestNotificationMeansExactlyOneCall(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1, 0)
 	r := NewRegistry(func() time.Time { return now })
 	call := Call{Session: "s", ID: "1"}
-	begin := func() (context.Context, func(bool)) {
+	begin := func(id string) (context.Context, func(bool)) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		return ctx, r.Begin(call, cancel)
+		return ctx, r.Begin(call, id, cancel)
 	}
 
-	first, endFirst := begin()
-	if r.Cancel(call) != Cancelled || !errors.Is(context.Cause(first), ErrNotified) {
-		t.Error("the only call was not cancelled")
+	first, endFirst := begin("a")
+	if id, found := r.Find(call); found != One || id != "a" || first.Err() != nil {
+		t.Errorf("found %v %q, error %v; want the only call, which goes on until it is cancelled", found, id, first.Err())
 	}
-	second, endSecond := begin()
-	if r.Cancel(call) != Several || second.Err() != nil {
-		t.Error("one of two calls of the same name was cancelled")
+	second, endSecond := begin("b")
+	if _, found := r.Find(call); found != Several {
+		t.Errorf("found %v of two calls of the same name, want several", found)
+	}
+	r.Cancel(call, "a")
+	if !errors.Is(context.Cause(first), ErrNotified) || second.Err() != nil {
+		t.Errorf("causes %v and %v, want the first to be cancelled alone", context.Cause(first), context.Cause(second))
 	}
 	endFirst(false)
-	if r.Cancel(Call{Session: "s", ID: "2"}) != Unknown || r.Cancel(Call{Session: "t", ID: "1"}) != Unknown || second.Err() != nil {
-		t.Error("a call of another name was cancelled")
+	r.Cancel(call, "a") // which has ended
+	for _, other := range []Call{{Session: "s", ID: "2"}, {Session: "t", ID: "1"}, {Caller: "bob", Session: "s", ID: "1"}} {
+		if _, found := r.Find(other); found != Unknown {
+			t.Errorf("found %v of %+v, want none", found, other)
+		}
+		r.Cancel(other, "b")
+	}
+	if id, found := r.Find(call); found != One || id != "b" || second.Err() != nil {
+		t.Errorf("found %v %q, error %v; want the second, untouched", found, id, second.Err())
 	}
 	endSecond(false)
-	if r.Cancel(call) != Unknown || len(r.calls) != 0 {
+	if _, found := r.Find(call); found != Unknown || len(r.calls) != 0 {
 		t.Error("a finished call is still known")
 	}
 }
@@ -43,22 +54,22 @@ func TestNotificationAfterDisconnect(t *testing.T) {
 	r := NewRegistry(func() time.Time { return now })
 	call := Call{ID: "1"}
 	_, cancel := context.WithCancelCause(t.Context())
-	r.Begin(call, cancel)(true)
+	r.Begin(call, "a", cancel)(true)
 
-	other, cancel := context.WithCancelCause(t.Context())
-	defer r.Begin(call, cancel)(false)
-	if r.Cancel(call) != Gone || other.Err() != nil {
-		t.Error("the other call was cancelled")
+	_, cancel = context.WithCancelCause(t.Context())
+	defer r.Begin(call, "b", cancel)(false)
+	if _, found := r.Find(call); found != Gone {
+		t.Errorf("found %v, want the call that went", found)
 	}
-	if r.Cancel(call) != Cancelled {
-		t.Error("the second notification means the other call")
+	if id, found := r.Find(call); found != One || id != "b" {
+		t.Errorf("a second notification found %v %q, want the other call", found, id)
 	}
 
 	_, gone := context.WithCancelCause(t.Context())
-	r.Begin(call, gone)(true)
+	r.Begin(call, "c", gone)(true)
 	now = now.Add(goneFor + 1)
-	if r.Cancel(call) != Cancelled {
-		t.Error("a disconnect of long ago kept a call from being cancelled")
+	if _, found := r.Find(call); found != One {
+		t.Errorf("found %v, want the call that is under way: the disconnect is of long ago", found)
 	}
 }
 
@@ -67,7 +78,7 @@ func TestDisconnectsAreBounded(t *testing.T) {
 	r := NewRegistry(func() time.Time { return time.Unix(1, 0) })
 	for i := range 3 * maxGone {
 		_, cancel := context.WithCancelCause(t.Context())
-		r.Begin(Call{ID: string(rune(i))}, cancel)(true)
+		r.Begin(Call{ID: string(rune(i))}, "a", cancel)(true)
 	}
 	if n := len(r.gone); n > maxGone {
 		t.Errorf("%d disconnects are remembered, want at most %d", n, maxGone)
@@ -92,7 +103,8 @@ func TestKeysOfCallsDiffer(t *testing.T) {
 	t.Parallel()
 	keys := map[string]Call{}
 	for _, call := range []Call{
-		{"alice", "s", "1"}, {"alice", "s", `"1"`}, {"alice", "s1", ""}, {"alices", "", "1"}, {"alic", "es", "1"}, {"bob", "s", "1"}, {},
+		{Caller: "alice", Session: "s", ID: "1"}, {Caller: "alice", Session: "s", ID: `"1"`}, {Caller: "alice", Session: "s1"}, {Caller: "alices", ID: "1"},
+		{Caller: "alic", Session: "es", ID: "1"}, {Caller: "bob", Session: "s", ID: "1"}, {},
 	} {
 		key := call.Key()
 		if other, ok := keys[key]; ok || len(key) != 64 {

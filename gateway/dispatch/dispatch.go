@@ -49,6 +49,8 @@ type Agent interface {
 	Upload(ctx context.Context, pod client.Pod, name string, size int64, body io.Reader) (*client.File, error)
 	// CancelCall ends the call of that key, of any replica, if there is one alone.
 	CancelCall(ctx context.Context, pod client.Pod, key string) error
+	// Calls gives the ids of the calls of that key that are under way.
+	Calls(ctx context.Context, pod client.Pod, key string) ([]string, error)
 	Processes
 	Tasks
 	Files

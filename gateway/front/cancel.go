@@ -68,8 +68,9 @@ func (f *Front) cancel(next http.Handler) http.Handler {
 			if m.Method == methodCancelled {
 				f.cancelCall(ctx, r.Header, call)
 			} else {
-				ctx = client.WithCall(ctx, call.Key())
-				ended := f.Calls.Begin(call, cancel)
+				id := client.NewCallID()
+				ctx = client.WithCall(ctx, call.Key(), id)
+				ended := f.Calls.Begin(call, id, cancel)
 				defer func() { ended(r.Context().Err() != nil) }()
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
@@ -15,16 +16,21 @@ func ValidCallKey(key string) bool { return wire.ValidCallKey(key) }
 
 type callKey struct{}
 
-// WithCall makes the requests of ctx part of a call of their own that CancelCall
-// ends by key, 64 lower-case hexadecimal digits, which says nothing to the agent. A
-// key of another form is left out.
-func WithCall(ctx context.Context, key string) context.Context {
-	if !wire.ValidCallKey(key) {
-		return ctx
-	}
+// NewCallID gives the id of a new call.
+func NewCallID() string {
 	id := make([]byte, 32)
 	rand.Read(id) // never fails (crypto/rand)
-	return context.WithValue(ctx, callKey{}, key+"."+hex.EncodeToString(id))
+	return hex.EncodeToString(id)
+}
+
+// WithCall makes the requests of ctx part of a call that CancelCall ends by key, 64
+// lower-case hexadecimal digits, which should say nothing to the agent. id is the
+// call's own, by NewCallID. A key or id of another form is left out.
+func WithCall(ctx context.Context, key, id string) context.Context {
+	if !wire.ValidCallKey(key) || !wire.ValidCallKey(id) {
+		return ctx
+	}
+	return context.WithValue(ctx, callKey{}, key+"."+id)
 }
 
 // setCall names ctx's call in a request's header.
@@ -46,4 +52,21 @@ func (c *Client) CancelCall(ctx context.Context, pod Pod, key string) error {
 	// A cancelled call must not be part of what it cancels.
 	ctx = context.WithValue(ctx, callKey{}, nil)
 	return c.small(ctx, pod, http.MethodDelete, wire.CallsPath+"/"+key, nil, nil)
+}
+
+// Calls gives the ids of the calls of that key that are under way, of this and other
+// clients, wire.MaxCalls at most.
+func (c *Client) Calls(ctx context.Context, pod Pod, key string) ([]string, error) {
+	if !wire.ValidCallKey(key) {
+		return nil, notSent{errors.New("not a call's key")}
+	}
+	ctx = context.WithValue(ctx, callKey{}, nil)
+	var calls wire.Calls
+	if err := c.small(ctx, pod, http.MethodGet, wire.CallsPath+"/"+key, nil, &calls); err != nil {
+		return nil, err
+	}
+	if len(calls.IDs) > wire.MaxCalls || slices.ContainsFunc(calls.IDs, func(id string) bool { return !wire.ValidCallKey(id) }) {
+		return nil, badAnswer("%d calls", len(calls.IDs))
+	}
+	return calls.IDs, nil
 }

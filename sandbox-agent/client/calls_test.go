@@ -20,13 +20,13 @@ func TestCallIsNamedInEachRequest(t *testing.T) {
 		answer(200, `{"processes":[]}`)(w, r)
 	})
 	key := strings.Repeat("0a", 32)
-	call := WithCall(t.Context(), key)
-	for _, ctx := range []context.Context{call, call, WithCall(t.Context(), key), WithCall(t.Context(), key[1:]), t.Context()} {
+	call := WithCall(t.Context(), key, NewCallID())
+	for _, ctx := range []context.Context{call, call, WithCall(t.Context(), key, NewCallID()), WithCall(t.Context(), key[1:], NewCallID()), WithCall(t.Context(), key, "id"), t.Context()} {
 		if _, err := c.Processes(ctx, pod); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(names) != 5 || names[0] != names[1] || names[0] == names[2] {
+	if len(names) != 6 || names[0] != names[1] || names[0] == names[2] {
 		t.Fatalf("names %q, want one of the call, and another of another call", names)
 	}
 	for _, name := range names[:3] {
@@ -34,13 +34,13 @@ func TestCallIsNamedInEachRequest(t *testing.T) {
 			t.Errorf("name %q, want the key and a random id", name)
 		}
 	}
-	if names[3]+names[4] != "" {
+	if names[3]+names[4]+names[5] != "" {
 		t.Errorf("names %q, want none for a key of another form, and without a call", names[3:])
 	}
-	if err := c.CancelCall(call, pod, key); err != nil || names[5] != "" {
-		t.Errorf("cancel: %v, as part of %q; want it to be no part of what it cancels", err, names[5])
+	if err := c.CancelCall(call, pod, key); err != nil || names[6] != "" {
+		t.Errorf("cancel: %v, as part of %q; want it to be no part of what it cancels", err, names[6])
 	}
-	if err := c.CancelCall(call, pod, key+"0"); !errors.Is(err, ErrNotSent) || len(names) != 6 {
+	if err := c.CancelCall(call, pod, key+"0"); !errors.Is(err, ErrNotSent) || len(names) != 7 {
 		t.Errorf("want ErrNotSent for what is no key, got %v", err)
 	}
 }
@@ -61,5 +61,32 @@ func TestAnswersToCancelCall(t *testing.T) {
 		if err := c.CancelCall(t.Context(), pod, strings.Repeat("0", 64)); !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
 		}
+	}
+}
+
+func TestAnswersAboutCalls(t *testing.T) {
+	t.Parallel()
+	id := strings.Repeat("0a", 32)
+	several := func(n int) string { return `{"ids":["` + id + strings.Repeat(`","`+id, n-1) + `"]}` }
+	for name, tc := range map[string]struct {
+		body string
+		want int // -1: a bad answer
+	}{
+		"none":       {`{"ids":[]}`, 0},
+		"one":        {several(1), 1},
+		"most":       {several(16), 16},
+		"more":       {several(17), -1},
+		"no id":      {`{"ids":["x"]}`, -1},
+		"not a list": {`{"ids":7}`, -1},
+	} {
+		c, pod := lying(t, Options{}, answer(200, tc.body))
+		ids, err := c.Calls(t.Context(), pod, id)
+		if len(ids) != max(tc.want, 0) || errors.Is(err, ErrBadAnswer) != (tc.want < 0) {
+			t.Errorf("%s: %d ids, %v", name, len(ids), err)
+		}
+	}
+	c, pod := lying(t, Options{}, answer(200, "{}"))
+	if _, err := c.Calls(t.Context(), pod, id[1:]); !errors.Is(err, ErrNotSent) {
+		t.Errorf("want ErrNotSent for what is no key, got %v", err)
 	}
 }

@@ -3,7 +3,9 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -145,6 +147,14 @@ func (c *calls) cancel(key string) (matches int) {
 	return len(c.live[key])
 }
 
+// ids are those of the calls of a key.
+func (c *calls) ids(key string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := slices.Sorted(maps.Keys(c.live[key]))
+	return all[:min(len(all), wire.MaxCalls)]
+}
+
 // recall tells whether that is what is remembered of key. The caller holds mu.
 func (c *calls) recall(key string, w was) bool {
 	p, ok := c.past[key]
@@ -197,12 +207,29 @@ func cancelled() *Refusal {
 	return refuse(http.StatusConflict, wire.CodeCancelled, errCancelled.Error())
 }
 
-func (s *Server) cancelCall(w http.ResponseWriter, r *http.Request, key string) *Refusal {
-	if refusal := noBody(r); refusal != nil {
-		return refusal
-	}
+// checkCalls checks a request about the calls of a key.
+func checkCalls(r *http.Request, key string) *Refusal {
 	if !wire.ValidCallKey(key) {
 		return badRequest("key: want 64 hexadecimal digits")
+	}
+	return noBody(r)
+}
+
+func (s *Server) listCalls(w http.ResponseWriter, r *http.Request, key string) *Refusal {
+	if refusal := checkCalls(r, key); refusal != nil {
+		return refusal
+	}
+	ids := s.calls.ids(key)
+	if ids == nil {
+		ids = []string{}
+	}
+	writeJSON(w, http.StatusOK, wire.Calls{IDs: ids})
+	return nil
+}
+
+func (s *Server) cancelCall(w http.ResponseWriter, r *http.Request, key string) *Refusal {
+	if refusal := checkCalls(r, key); refusal != nil {
+		return refusal
 	}
 	switch s.calls.cancel(key) {
 	case 0:

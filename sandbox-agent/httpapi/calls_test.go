@@ -181,3 +181,17 @@ func TestPastCallsAreBounded(t *testing.T) {
 	c.cancel("last")
 	begun(t.Context(), t, c, "last", "b")
 }
+
+func TestCallsOfAKeyAreBounded(t *testing.T) {
+	t.Parallel()
+	c, _ := callsAt()
+	for i := range wire.MaxCalls + 1 {
+		if n := len(c.ids("key")); n != i {
+			t.Errorf("%d calls, want %d", n, i)
+		}
+		begun(t.Context(), t, c, "key", fmt.Sprint(i))
+	}
+	if n := len(c.ids("key")); n != wire.MaxCalls {
+		t.Errorf("%d calls are told of, want %d", n, wire.MaxCalls)
+	}
+}

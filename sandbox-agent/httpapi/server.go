@@ -63,7 +63,7 @@ func New(sh Shell, artifacts *artifact.Store, gate Gate, log *slog.Logger) *Serv
 		{path: wire.QuiescePath, passive: true, methods: methods{http.MethodPost: s.quiesce}},
 		{path: wire.ExecPath, methods: methods{http.MethodPost: s.exec}},
 		{path: wire.ExecPath + "/", query: true, methods: methods{http.MethodGet: s.execState, http.MethodDelete: s.cancel}},
-		{path: wire.CallsPath + "/", passive: true, methods: methods{http.MethodDelete: s.cancelCall}},
+		{path: wire.CallsPath + "/", passive: true, methods: methods{http.MethodGet: s.listCalls, http.MethodDelete: s.cancelCall}},
 		{path: wire.ArtifactsPath, methods: methods{http.MethodPost: s.export}},
 		{path: wire.ArtifactsPath + "/", methods: methods{http.MethodGet: s.read, http.MethodDelete: s.drop}},
 	}

@@ -2,7 +2,7 @@ package wire
 
 import "regexp"
 
-// CallsPath is followed by the key of a call that DELETE ends.
+// CallsPath is followed by the key of calls that GET tells of, and DELETE ends.
 const CallsPath = "/v1/calls"
 
 // CallHeader names, on any request, the call that it is part of: its key, a dot, its
@@ -22,12 +22,20 @@ const (
 	CallEarlySeconds = 10
 )
 
+// MaxCalls is how many calls of one key GET tells of.
+const MaxCalls = 16
+
+// Calls are the ids of the calls of a key that are under way, MaxCalls at most.
+type Calls struct {
+	IDs []string `json:"ids"`
+}
+
 var (
 	callKey = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	call    = regexp.MustCompile(`^([0-9a-f]{64})\.([0-9a-f]{64})$`)
 )
 
-// ValidCallKey tells whether key has the form of a call's key.
+// ValidCallKey tells whether key has the form of a call's key, or id.
 func ValidCallKey(key string) bool { return callKey.MatchString(key) }
 
 // ParseCall reads the value of CallHeader.
