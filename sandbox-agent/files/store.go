@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,6 +19,7 @@ type Store struct {
 	workspace string // absolute
 	fd        int    // of it, O_PATH
 	locks     locks
+	sweeps    sweeps
 
 	mu     sync.Mutex
 	closed bool
@@ -34,7 +36,7 @@ func NewStore(workspace string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
-	return &Store{workspace: absolute, fd: fd}, nil
+	return &Store{workspace: absolute, fd: fd, sweeps: sweeps{now: time.Now, swept: map[swept]time.Time{}}}, nil
 }
 
 // ErrClosed is returned by calls that come while the agent shuts down.

@@ -70,6 +70,7 @@ func (r *Reach) tryDraft(path string) (*draft, error) {
 	}
 	var d *draft
 	if err = p.replaceable(); err == nil {
+		r.store.sweeps.sweep(p.dir)
 		d, err = p.draft()
 	}
 	if err != nil {

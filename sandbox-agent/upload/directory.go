@@ -46,16 +46,17 @@ func remove(dir *os.File, name string) error {
 	return unix.Unlinkat(int(dir.Fd()), name, 0)
 }
 
-// sweep removes temporary files that nobody has written to for long: an agent
-// that was killed left them.
-func sweep(dir *os.File, before time.Time) {
+// Sweep removes temporary files that nobody has written to for an hour: an agent
+// that was killed left them. It reads at most so many names.
+func Sweep(dir *os.File, now time.Time, most int) {
 	const some = 256
-	for {
-		names, err := dir.Readdirnames(some)
+	for most > 0 {
+		names, err := dir.Readdirnames(min(some, most))
+		most -= len(names)
 		for _, name := range names {
 			var is unix.Stat_t
 			if filename.IsTemporary(name) && unix.Fstatat(int(dir.Fd()), name, &is, unix.AT_SYMLINK_NOFOLLOW) == nil &&
-				is.Mode&unix.S_IFMT == unix.S_IFREG && time.Unix(is.Mtim.Unix()).Before(before) {
+				is.Mode&unix.S_IFMT == unix.S_IFREG && time.Unix(is.Mtim.Unix()).Before(now.Add(-stale)) {
 				_ = remove(dir, name) // the next sweep tries again
 			}
 		}

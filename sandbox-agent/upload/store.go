@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -69,7 +70,7 @@ func (s *Store) Save(name string, body io.Reader, limit int64) (f wire.File, rec
 	}
 	defer dir.Close()
 	if s.sweepDue() {
-		sweep(dir, s.now().Add(-stale))
+		Sweep(dir, s.now(), math.MaxInt)
 	}
 	temporary := filename.Temporary(name, filename.Upload)
 	out, err := create(dir, temporary)
