@@ -38,7 +38,8 @@ const method = `
   at a time, to one connection of loopback that this program reads in the same way.
 - Files: 512 MiB in a session of 2 CPUs and 2 GiB, by ` + "`POST /sessions/{id}/files`" + ` and
   ` + "`GET /artifacts/{token}`" + `, the file of zeros like the peer's bytes. Bytes pass two connections
-  and three processes, the peer's one and two. An upload ends in a file, and so does its peer's
+  of the pods' network and three processes, the peer's one of loopback and two. All that send a file
+  give the kernel 256 KiB at a time. An upload ends in a file, and so does its peer's
   copy, on this machine's disk; what is read is dropped on both sides.
 - P5: a Sandbox is created and its ` + "`bash`" + ` called at once; the clock stops at the
   result. The peer is a pod with the very spec that Berth made, created by hand; the

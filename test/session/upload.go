@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 )
@@ -29,7 +30,34 @@ func (r *Refusal) Error() string {
 }
 
 // plain is for requests that are no MCP.
-var plain = &http.Client{Transport: newTransport()}
+var plain = &http.Client{Transport: newFileTransport()}
+
+// filePiece is how much of a file is sent at a time, and what test/bench sends over
+// its plain connection.
+const filePiece = 256 << 10
+
+// newFileTransport sends a body in pieces of filePiece, where net/http has 32 KiB.
+func newFileTransport() *http.Transport {
+	transport := newTransport()
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return fileConn{conn}, nil
+	}
+	return transport
+}
+
+// fileConn is a connection that files are sent over.
+type fileConn struct{ net.Conn }
+
+// ReadFrom implements io.ReaderFrom, by which net/http sends a body of known
+// length.
+func (c fileConn) ReadFrom(r io.Reader) (int64, error) {
+	return io.CopyBuffer(struct{ io.Writer }{c.Conn}, r, make([]byte, filePiece))
+}
 
 // Upload sends a file into the target's session, with POST
 // /sessions/{id}/files. The length of a content that has a method Len is announced.
