@@ -101,8 +101,7 @@ func assemble(options Options, agents agent.Options, version string, log *slog.L
 		return nil, err
 	}
 	namespaces := session.Namespaces{Default: options.Namespace}
-	calls := dispatch.New(g.agents, g.backend.sessions, g.store, log, g.metrics.Trouble)
-	calls.KeepIn(g.stores)
+	calls := dispatch.New(g.agents, g.backend.sessions, g.store, g.stores, log, g.metrics.Trouble)
 	artifacts := &artifact.Reader{Authorizer: g.backend.authorizer, Source: artifactstore.Source{Stores: g.stores, Agents: calls}, Log: log}
 	mcp := mcpserver.Server{
 		Calls:      calls,
