@@ -30,7 +30,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/berth-dev/berth/gateway/artifactstore"
 	"github.com/berth-dev/berth/gateway/session"
 	"github.com/berth-dev/berth/gateway/tracing"
 	"github.com/berth-dev/berth/sandbox-agent/client"
@@ -87,14 +86,11 @@ type Dispatcher struct {
 	observe  func(kind string)
 }
 
-// New returns a dispatcher that knows no artifact store. observe is told the kind of each trouble with an
-// agent, one of the Trouble constants.
-func New(agent Agent, sessions Sessions, records Records, log *slog.Logger, observe func(kind string)) *Dispatcher {
-	return &Dispatcher{agent: agent, sessions: sessions, records: records, stores: artifactstore.Stores{}, log: log, observe: observe}
+// New returns a dispatcher that keeps exports in stores where a session says so.
+// observe is told the kind of each trouble with an agent, one of the Trouble constants.
+func New(agent Agent, sessions Sessions, records Records, stores Stores, log *slog.Logger, observe func(kind string)) *Dispatcher {
+	return &Dispatcher{agent: agent, sessions: sessions, records: records, stores: stores, log: log, observe: observe}
 }
-
-// KeepIn makes these its artifact stores, before its first call.
-func (d *Dispatcher) KeepIn(stores Stores) { d.stores = stores }
 
 // Kinds of trouble with an agent.
 const (

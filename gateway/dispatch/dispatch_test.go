@@ -106,7 +106,7 @@ func TestCallUnderWayEndsWithItsPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := newOne()
-				d := New(slow{}, store, store, slog.New(slog.DiscardHandler), func(string) {})
+				d := New(slow{}, store, store, nil, slog.New(slog.DiscardHandler), func(string) {})
 				start := time.Now()
 				time.AfterFunc(time.Second, func() { store.set(tc.becomes) })
 				_, err := d.Exec(t.Context(), session.Request{}, Command{Source: "x"})
@@ -154,7 +154,7 @@ func TestBrokenCallTellsHowItsContainerEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := newOne()
-				d := New(broken{}, store, store, slog.New(slog.DiscardHandler), func(string) {})
+				d := New(broken{}, store, store, nil, slog.New(slog.DiscardHandler), func(string) {})
 				start := time.Now()
 				time.AfterFunc(time.Second/2, func() { store.set(tc.first) })
 				time.AfterFunc(time.Second, func() { store.set(tc.second) })

@@ -59,8 +59,7 @@ func TestALyingExportDoesNotFillAStore(t *testing.T) {
 		rec.ArtifactStore, rec.Limits.ArtifactBytes = "archive", 100
 		sessions.set(&rec)
 		agent, stores := &exporter{size: size}, &shelf{}
-		d := New(agent, sessions, sessions, slog.New(slog.DiscardHandler), func(string) {})
-		d.KeepIn(stores)
+		d := New(agent, sessions, sessions, stores, slog.New(slog.DiscardHandler), func(string) {})
 		export, _, err := d.Export(t.Context(), session.Request{}, client.ExportRequest{Path: "f"})
 		if kept != (err == nil) || kept != (len(stores.puts) == 1) || !kept && !errors.Is(err, client.ErrBadAnswer) {
 			t.Errorf("%d bytes: %v, kept %v; want kept %v", size, err, stores.puts, kept)
@@ -92,8 +91,7 @@ func TestAnAgentThatForgetsNoExportIsLogged(t *testing.T) {
 		rec.ArtifactStore = "archive"
 		sessions.set(&rec)
 		var log strings.Builder
-		d := New(&exporter{size: 1, broken: tc.broken}, sessions, sessions, slog.New(slog.NewTextHandler(&log, nil)), func(string) {})
-		d.KeepIn(&shelf{full: tc.full})
+		d := New(&exporter{size: 1, broken: tc.broken}, sessions, sessions, &shelf{full: tc.full}, slog.New(slog.NewTextHandler(&log, nil)), func(string) {})
 		if _, _, err := d.Export(t.Context(), session.Request{}, client.ExportRequest{Path: "f"}); (err == nil) != (tc.full == nil) {
 			t.Errorf("%s: %v", name, err)
 		}

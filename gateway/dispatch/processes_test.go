@@ -152,7 +152,7 @@ func TestWhatIsSentAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := newOne()
 				agent := &scripted{store: store, answers: tc.answers}
-				err := tc.call(New(agent, store, store, slog.New(slog.DiscardHandler), func(string) {}))
+				err := tc.call(New(agent, store, store, nil, slog.New(slog.DiscardHandler), func(string) {}))
 				got := ""
 				if err != nil {
 					got = err.Error()

@@ -74,7 +74,7 @@ func TestReadingEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, agent := newOne(), &reader{}
-				d := New(agent, store, store, slog.New(slog.DiscardHandler), func(string) {})
+				d := New(agent, store, store, nil, slog.New(slog.DiscardHandler), func(string) {})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				reading, err := d.Open(ctx, nil, artifact.Handle{ID: "id"}, artifact.Part{Offset: 0, Length: 8})
@@ -101,7 +101,7 @@ func TestReadingEnds(t *testing.T) {
 func TestReadingSaysWhatTheAgentSays(t *testing.T) {
 	t.Parallel()
 	store := newOne()
-	d := New(&reader{}, store, store, slog.New(slog.DiscardHandler), func(string) {})
+	d := New(&reader{}, store, store, nil, slog.New(slog.DiscardHandler), func(string) {})
 	got, err := d.Open(t.Context(), nil, artifact.Handle{ID: "id"}, artifact.Part{Offset: 1, Length: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestNothingToRead(t *testing.T) {
 		"beyond":       {&client.Error{Status: 416, Code: "unknown"}, artifact.ErrRange},
 	} {
 		store, agent := newOne(), &reader{refuses: tc.refuses}
-		d := New(agent, store, store, slog.New(slog.DiscardHandler), func(string) {})
+		d := New(agent, store, store, nil, slog.New(slog.DiscardHandler), func(string) {})
 		_, err := d.Open(t.Context(), nil, artifact.Handle{ID: "id"}, artifact.Part{})
 		if !errors.Is(err, tc.want) || agent.binds != 0 || len(store.changed) != 0 {
 			t.Errorf("%s: error %v, %d binds, %d watches left; want %v", name, err, agent.binds, len(store.changed), tc.want)

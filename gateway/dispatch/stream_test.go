@@ -75,7 +75,7 @@ func TestStreamedCommand(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := newOne()
 				agent := &streaming{pieces: tc.pieces, err: tc.err}
-				d := New(agent, store, store, slog.New(slog.DiscardHandler), func(string) {})
+				d := New(agent, store, store, nil, slog.New(slog.DiscardHandler), func(string) {})
 				if tc.becomes != nil {
 					time.AfterFunc(time.Second, func() { store.set(tc.becomes) })
 				}
