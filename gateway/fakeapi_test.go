@@ -59,6 +59,9 @@ const tokenAudience = "berth-gateway"
 var users = map[string]string{
 	"alice":   "alice",
 	"bob":     "bob",
+	"carol":   "carol",
+	"dave":    "dave",
+	"erin":    "erin",
 	"builder": "system:serviceaccount:team-a:builder",
 }
 

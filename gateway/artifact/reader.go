@@ -20,8 +20,8 @@ type Reader struct {
 }
 
 // Open opens a part of an artifact for the caller of ctx. It needs no
-// X-Session-ID: the handle names the session. But if header has one, it must be
-// that session's.
+// X-Session-ID: the handle names the session, and its namespace. But if header
+// names either, it must be that one.
 //
 // An error that is ErrNotFound is all that a caller may learn of: it may also be
 // session.ErrForbidden or session.ErrNotAvailable, for the audit. Any other
@@ -46,9 +46,11 @@ func (r *Reader) Open(ctx context.Context, header http.Header, handle Handle, pa
 	return r.Source.Open(ctx, caller, handle, part)
 }
 
-// sameSession tells whether a request's X-Session-ID, if it has one, is the
-// artifact's session.
+// sameSession tells whether what a request says of the session is the artifact's.
 func sameSession(header http.Header, handle Handle) bool {
-	values := header.Values(session.Header)
-	return len(values) == 0 || len(values) == 1 && values[0] == handle.Name
+	is := func(name, value string) bool {
+		values := header.Values(name)
+		return len(values) == 0 || len(values) == 1 && values[0] == value
+	}
+	return is(session.Header, handle.Name) && is(session.NamespaceHeader, handle.Namespace)
 }

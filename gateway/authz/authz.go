@@ -39,6 +39,9 @@ var ErrUnavailable = errors.New("callers can't be authorized at the moment; try 
 // question could not be asked.
 type Authorizer interface {
 	Allowed(ctx context.Context, caller *authn.Caller, verb Verb, namespace, session string) (bool, error)
+	// MayUse tells whether the caller may have sessions made from a template; empty
+	// is none in particular.
+	MayUse(ctx context.Context, caller *authn.Caller, namespace, template string) (bool, error)
 }
 
 // Anyone lets everyone do everything: whoever started a gateway without a cluster
@@ -50,12 +53,18 @@ func (Anyone) Allowed(context.Context, *authn.Caller, Verb, string, string) (boo
 	return true, nil
 }
 
+// MayUse implements Authorizer.
+func (Anyone) MayUse(context.Context, *authn.Caller, string, string) (bool, error) {
+	return true, nil
+}
+
 // attributes are everything that the answer depends on.
 type attributes struct {
 	caller    [sha256.Size]byte
-	verb      Verb
+	verb      string
+	resource  string
 	namespace string
-	session   string
+	name      string
 }
 
 // SubjectAccessReview asks the API server's authorizers.
@@ -75,15 +84,44 @@ func NewSubjectAccessReview(c client.Client, now func() time.Time, observe func(
 	}
 }
 
-// Allowed implements Authorizer. There is nobody to ask about an anonymous
-// caller: whoever started a gateway without authentication allowed all.
+// Allowed implements Authorizer.
 func (s *SubjectAccessReview) Allowed(ctx context.Context, caller *authn.Caller, verb Verb, namespace, session string) (bool, error) {
+	return s.ask(ctx, caller, authorizationv1.ResourceAttributes{
+		Group:       berthv1alpha1.GroupVersion.Group,
+		Version:     berthv1alpha1.GroupVersion.Version,
+		Resource:    "sandboxes",
+		Subresource: berthv1alpha1.SubresourceSession,
+		Verb:        string(verb),
+		Namespace:   namespace,
+		Name:        session,
+	})
+}
+
+// MayUse implements Authorizer. The template called default is there for everyone
+// who may have sessions.
+func (s *SubjectAccessReview) MayUse(ctx context.Context, caller *authn.Caller, namespace, template string) (bool, error) {
+	if template == "" || template == berthv1alpha1.DefaultTemplateName {
+		return true, nil
+	}
+	return s.ask(ctx, caller, authorizationv1.ResourceAttributes{
+		Group:     berthv1alpha1.GroupVersion.Group,
+		Version:   berthv1alpha1.GroupVersion.Version,
+		Resource:  "sandboxtemplates",
+		Verb:      "use",
+		Namespace: namespace,
+		Name:      template,
+	})
+}
+
+// ask asks, or remembers. There is nobody to ask about an anonymous caller: whoever
+// started a gateway without authentication allowed all.
+func (s *SubjectAccessReview) ask(ctx context.Context, caller *authn.Caller, resource authorizationv1.ResourceAttributes) (bool, error) {
 	if caller.Anonymous {
 		return true, nil
 	}
-	key := attributes{caller.ID(), verb, namespace, session}
+	key := attributes{caller.ID(), resource.Verb, resource.Resource, resource.Namespace, resource.Name}
 	_, allowed, err := s.cache.Get(ctx, key, func(ctx context.Context) (struct{}, bool, error) {
-		allowed, err := s.review(ctx, caller, verb, namespace, session)
+		allowed, err := s.review(ctx, caller, resource)
 		return struct{}{}, allowed, err
 	})
 	if err != nil {
@@ -92,21 +130,13 @@ func (s *SubjectAccessReview) Allowed(ctx context.Context, caller *authn.Caller,
 	return allowed, nil
 }
 
-func (s *SubjectAccessReview) review(ctx context.Context, caller *authn.Caller, verb Verb, namespace, session string) (bool, error) {
+func (s *SubjectAccessReview) review(ctx context.Context, caller *authn.Caller, resource authorizationv1.ResourceAttributes) (bool, error) {
 	user := caller.User
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:   user.Username,
-		UID:    user.UID,
-		Groups: user.Groups,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Group:       berthv1alpha1.GroupVersion.Group,
-			Version:     berthv1alpha1.GroupVersion.Version,
-			Resource:    "sandboxes",
-			Subresource: berthv1alpha1.SubresourceSession,
-			Verb:        string(verb),
-			Namespace:   namespace,
-			Name:        session,
-		},
+		User:               user.Username,
+		UID:                user.UID,
+		Groups:             user.Groups,
+		ResourceAttributes: &resource,
 	}}
 	if len(user.Extra) > 0 {
 		review.Spec.Extra = make(map[string]authorizationv1.ExtraValue, len(user.Extra))

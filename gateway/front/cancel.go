@@ -64,7 +64,7 @@ func (f *Front) cancel(next http.Handler) http.Handler {
 		scope, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer context.AfterFunc(f.Options.Ending, func() { cancel(cancellation.ErrShutdown) })()
-		if call, ok := callOf(r, m); ok {
+		if call, ok := f.callOf(r, m); ok {
 			if m.Method == methodCancelled {
 				f.cancelCall(ctx, r.Header, call)
 			} else {

@@ -28,7 +28,13 @@ func (f *Front) deleteSession(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnauthorized, "unauthenticated", authn.ErrUnauthenticated.Error())
 		return
 	}
-	call.Namespace = f.Namespaces.For(caller)
+	choice, err := session.ChoiceFrom(r.Header)
+	if err != nil {
+		call.Code = audit.CodeInvalid
+		refuse(w, http.StatusBadRequest, "invalid_header", err.Error())
+		return
+	}
+	call.Namespace = f.Namespaces.For(caller, choice)
 	allowed, err := f.Authorizer.Allowed(r.Context(), caller, authz.Delete, call.Namespace, id)
 	if err == nil && !allowed {
 		call.Code = audit.CodeForbidden

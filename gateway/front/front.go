@@ -90,5 +90,5 @@ func (f *Front) Handler(mcp http.Handler) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
-	return identify(f.limit(f.origin(f.audit(f.metadata(f.authenticate(routes))))))
+	return identify(f.limit(f.origin(f.audit(f.metadata(f.authenticate(f.choose(routes)))))))
 }

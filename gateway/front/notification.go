@@ -30,7 +30,7 @@ type Canceller interface {
 const cancelWait = 10 * time.Second
 
 // callOf names the call that m is, or that m cancels.
-func callOf(r *http.Request, m message) (cancellation.Call, bool) {
+func (f *Front) callOf(r *http.Request, m message) (cancellation.Call, bool) {
 	caller, ok := authn.FromContext(r.Context())
 	if !ok {
 		return cancellation.Call{}, false
@@ -46,7 +46,15 @@ func callOf(r *http.Request, m message) (cancellation.Call, bool) {
 	if len(id) == 0 {
 		return cancellation.Call{}, false
 	}
-	return cancellation.Call{Caller: caller.Owner(), Session: r.Header.Get(session.Header), ID: string(id)}, true
+	choice, err := session.ChoiceFrom(r.Header)
+	if err != nil {
+		return cancellation.Call{}, false
+	}
+	return cancellation.Call{
+		Caller:  caller.Owner(),
+		Session: session.Key{Namespace: f.Namespaces.For(caller, choice), Name: r.Header.Get(session.Header)}.String(),
+		ID:      string(id),
+	}, true
 }
 
 // cancelCall ends the call that a notification names: here, or, if it isn't known
@@ -63,7 +71,11 @@ func (f *Front) cancelCall(ctx context.Context, header http.Header, call cancell
 	defer context.AfterFunc(f.Options.Ending, cancel)()
 	id, err := session.FromHeader(header)
 	caller, _ := authn.FromContext(ctx) // callOf has found it
-	req := session.Request{Key: session.Key{Namespace: f.Namespaces.For(caller), Name: id}, Caller: caller}
+	choice, err := session.ChoiceFrom(header)
+	if err != nil {
+		return // callOf has found it
+	}
+	req := session.Request{Key: session.Key{Namespace: f.Namespaces.For(caller, choice), Name: id}, Caller: caller}
 	switch {
 	case found == cancellation.One && (err != nil || !f.Cancels.Others(ctx, req, call.Key(), own)):
 		f.Calls.Cancel(call, own)

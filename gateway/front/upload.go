@@ -105,8 +105,17 @@ func (f *Front) uploadRequest(r *http.Request, call *audit.Call) (req session.Re
 		call.Code = audit.CodeForbidden
 		return req, "", &refusal{status: http.StatusUnauthorized, code: "unauthenticated", message: authn.ErrUnauthenticated.Error()}
 	}
-	call.Namespace = f.Namespaces.For(caller)
+	choice, err := session.ChoiceFrom(r.Header)
+	if err != nil {
+		return req, "", &refusal{status: http.StatusBadRequest, code: "invalid_header", message: err.Error()}
+	}
+	call.Namespace = f.Namespaces.For(caller, choice)
+	why := session.ErrForbidden
 	allowed, err := f.Authorizer.Allowed(r.Context(), caller, authz.Create, call.Namespace, id)
+	if err == nil && allowed {
+		why = session.ErrTemplateForbidden
+		allowed, err = f.Authorizer.MayUse(r.Context(), caller, call.Namespace, choice.Template)
+	}
 	if err != nil {
 		call.Code = audit.CodeFailed
 		f.Log.ErrorContext(r.Context(), "Caller could not be authorized", "namespace", call.Namespace, "session", id, "error", err)
@@ -114,9 +123,9 @@ func (f *Front) uploadRequest(r *http.Request, call *audit.Call) (req session.Re
 	}
 	if !allowed {
 		call.Code = audit.CodeForbidden
-		return req, "", &refusal{status: http.StatusForbidden, code: "forbidden", message: session.ErrForbidden.Error()}
+		return req, "", &refusal{status: http.StatusForbidden, code: "forbidden", message: why.Error()}
 	}
-	return session.Request{Key: session.Key{Namespace: call.Namespace, Name: id}, Caller: caller, Mode: session.FindOrCreate}, name, nil
+	return session.Request{Key: session.Key{Namespace: call.Namespace, Name: id}, Caller: caller, Template: choice.Template, Mode: session.FindOrCreate}, name, nil
 }
 
 // uploadParameters returns the name, which is the only parameter. Of headers,

@@ -49,6 +49,7 @@ func uploadStatus(err error) (status int, code string) {
 		refused  *client.Error
 		agent    *dispatch.AgentError
 		notReady *session.NotReadyError
+		template *session.TemplateError
 	)
 	if errors.As(err, &refused) && passedOn[refused.Code] == refused.Status {
 		return refused.Status, refused.Code
@@ -64,6 +65,8 @@ func uploadStatus(err error) (status int, code string) {
 		return http.StatusForbidden, "forbidden"
 	case errors.Is(err, session.ErrNotFound):
 		return http.StatusNotFound, "not_found"
+	case errors.As(err, &template):
+		return http.StatusConflict, "another_template"
 	case errors.As(err, &notReady):
 		return http.StatusServiceUnavailable, "not_ready"
 	case errors.Is(err, cancellation.ErrShutdown), errors.Is(err, client.ErrGone), errors.Is(err, client.ErrDraining):

@@ -52,37 +52,49 @@ func (s *Server) request(ctx context.Context, header http.Header) (session.Reque
 	if !ok {
 		return session.Request{}, authn.ErrUnauthenticated
 	}
-	call.Namespace = s.Namespaces.For(caller)
+	choice, err := session.ChoiceFrom(header)
+	if err != nil {
+		return session.Request{}, err
+	}
+	call.Namespace = s.Namespaces.For(caller, choice)
 	return session.Request{
-		Key:    session.Key{Namespace: call.Namespace, Name: id},
-		Caller: caller,
-		Mode:   session.FindOrCreate,
+		Key:      session.Key{Namespace: call.Namespace, Name: id},
+		Caller:   caller,
+		Template: choice.Template,
+		Mode:     session.FindOrCreate,
 	}, nil
 }
 
-// authorize asks whether the caller may use the session.
+// authorize asks whether the caller may use the session, and the template that it
+// wants.
 func (s *Server) authorize(ctx context.Context, req session.Request, verb authz.Verb) error {
+	why := session.ErrForbidden
 	allowed, err := s.Authorizer.Allowed(ctx, req.Caller, verb, req.Key.Namespace, req.Key.Name)
+	if err == nil && allowed {
+		why = session.ErrTemplateForbidden
+		allowed, err = s.Authorizer.MayUse(ctx, req.Caller, req.Key.Namespace, req.Template)
+	}
 	if err != nil {
 		s.Log.ErrorContext(ctx, "Caller could not be authorized", "namespace", req.Key.Namespace, "session", req.Key.Name, "error", err)
 		return authz.ErrUnavailable
 	}
 	if !allowed {
-		return session.ErrForbidden
+		return why
 	}
 	return nil
 }
 
 // codeOf is the audit code of a failed call.
 func codeOf(ctx context.Context, err error) string {
+	var template *session.TemplateError
 	switch {
 	case ctx.Err() != nil, errors.Is(err, client.ErrCancelled):
 		return audit.CodeCancelled
-	case errors.Is(err, session.ErrNotAvailable), errors.Is(err, session.ErrForbidden):
+	case errors.Is(err, session.ErrNotAvailable), errors.Is(err, session.ErrForbidden), errors.Is(err, session.ErrTemplateForbidden):
 		return audit.CodeForbidden
 	case errors.Is(err, session.ErrNotFound), errors.Is(err, artifact.ErrNotFound):
 		return audit.CodeNotFound
-	case errors.Is(err, artifact.ErrRange):
+	case errors.Is(err, artifact.ErrRange), errors.As(err, &template):
 		return audit.CodeInvalid
 	default:
 		return audit.CodeFailed

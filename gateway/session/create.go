@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -23,10 +24,11 @@ const writeTimeout = 15 * time.Second
 // made first. Callers that ask at the same time share one request, which
 // outlives each of them: a caller that gives up doesn't take from the others.
 // Only callers of the same owner share, so nobody gets another's Sandbox by it.
+// A request's Template is one that its caller may use.
 func (r *Resolver) create(ctx context.Context, req Request) (*Record, error) {
-	owner := req.Caller.Owner()
-	return r.creates.do(ctx, flightKey{req.Key, owner}, r.store, func(ctx context.Context) (*Record, error) {
-		sandbox := r.newSandbox(req.Key, owner)
+	owner, template := req.Caller.Owner(), cmp.Or(req.Template, r.options.Template)
+	return r.creates.do(ctx, flightKey{req.Key, owner, template}, r.store, func(ctx context.Context) (*Record, error) {
+		sandbox := r.newSandbox(req.Key, owner, template)
 		err := r.client.Create(ctx, sandbox)
 		switch {
 		case err == nil:
@@ -44,7 +46,7 @@ func (r *Resolver) create(ctx context.Context, req Request) (*Record, error) {
 	})
 }
 
-func (r *Resolver) newSandbox(key Key, owner string) *berthv1alpha1.Sandbox {
+func (r *Resolver) newSandbox(key Key, owner, template string) *berthv1alpha1.Sandbox {
 	deadline := berthv1alpha1.Duration(r.options.StartDeadline.String())
 	return &berthv1alpha1.Sandbox{
 		ObjectMeta: metav1.ObjectMeta{
@@ -53,7 +55,7 @@ func (r *Resolver) newSandbox(key Key, owner string) *berthv1alpha1.Sandbox {
 			Labels:    map[string]string{berthv1alpha1.LabelCreatedBy: berthv1alpha1.CreatedByGateway},
 		},
 		Spec: berthv1alpha1.SandboxSpec{
-			TemplateRef:   berthv1alpha1.TemplateReference{Name: r.options.Template},
+			TemplateRef:   berthv1alpha1.TemplateReference{Name: template},
 			StartDeadline: &deadline,
 			Owner:         owner,
 		},
@@ -87,7 +89,7 @@ type flights struct {
 
 type flightKey struct {
 	Key
-	owner string
+	owner, template string
 }
 
 type flight struct {

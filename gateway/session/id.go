@@ -3,8 +3,6 @@ package session
 import (
 	"errors"
 	"net/http"
-
-	"github.com/berth-dev/berth/gateway/authn"
 )
 
 // Header carries the session ID. Nothing else chooses a session.
@@ -53,18 +51,4 @@ func FromHeader(h http.Header) (string, error) {
 		return "", ErrBadID
 	}
 	return values[0], nil
-}
-
-// Namespaces chooses where a caller's sessions are.
-type Namespaces struct {
-	// Default is the namespace of callers that have none of their own.
-	Default string
-}
-
-// For returns a service account's own namespace, or the default.
-func (n Namespaces) For(caller *authn.Caller) string {
-	if ns := caller.Namespace(); ns != "" {
-		return ns
-	}
-	return n.Default
 }

@@ -15,8 +15,9 @@ import (
 // It is never changed once it is shared.
 type Record struct {
 	Key
-	UID   types.UID
-	Owner string
+	UID      types.UID
+	Owner    string
+	Template string
 	// CreatedByGateway: a gateway made it on demand, and may do so again.
 	CreatedByGateway bool
 	// Deleting: the API server has been asked to delete it.
@@ -56,6 +57,7 @@ func NewRecord(s *berthv1alpha1.Sandbox) *Record {
 		Key:              Key{Namespace: s.Namespace, Name: s.Name},
 		UID:              s.UID,
 		Owner:            s.Spec.Owner,
+		Template:         templateOf(s),
 		CreatedByGateway: s.Labels[berthv1alpha1.LabelCreatedBy] == berthv1alpha1.CreatedByGateway,
 		Deleting:         s.DeletionTimestamp != nil,
 		Observed:         s.Status.ObservedGeneration != nil && *s.Status.ObservedGeneration >= s.Generation,

@@ -63,6 +63,9 @@ const (
 type Request struct {
 	Key    Key
 	Caller *authn.Caller
+	// Template is that of the session, if its caller cares; else one that has to be
+	// made is made from the gateway's own.
+	Template string
 	// Mode says what is done about a session that isn't there.
 	Mode Mode
 	// NotPod is the UID of a pod that has said that it takes no more calls.
@@ -75,8 +78,8 @@ func (r *Resolver) Resolve(ctx context.Context, req Request) (rec *Record, err e
 	state, start := "warm", time.Now()
 	defer func() { r.options.Observe(state, resultOf(ctx, err), time.Since(start)) }()
 	if rec, ok := r.store.Get(req.Key); ok && !rec.suspect && rec.routable() && rec.PodUID != req.NotPod {
-		if !req.Caller.Owns(rec.Owner) {
-			return nil, ErrNotAvailable
+		if err := req.admit(rec); err != nil {
+			return nil, err
 		}
 		return rec, nil
 	}

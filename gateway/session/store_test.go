@@ -185,7 +185,7 @@ func TestCreatesAreSharedUntilTheyLand(t *testing.T) {
 			return NewRecord(sandbox("u", "")), nil
 		}
 		ask := func() {
-			if r, err := f.do(t.Context(), flightKey{key, "alice"}, s, create); err != nil || r.UID != "u" {
+			if r, err := f.do(t.Context(), flightKey{key, "alice", "default"}, s, create); err != nil || r.UID != "u" {
 				t.Errorf("%+v, %v", r, err)
 			}
 		}

@@ -39,8 +39,8 @@ func (w *waiting) step(ctx context.Context) (*Record, error) {
 	if rec.UID == w.awaited {
 		w.seen = true
 	}
-	if !w.request.Caller.Owns(rec.Owner) {
-		return nil, ErrNotAvailable
+	if err := w.request.admit(rec); err != nil {
+		return nil, err
 	}
 	if rec.Deleting && w.request.Mode == Known {
 		return nil, ErrNotFound
@@ -116,8 +116,8 @@ func (w *waiting) missing(ctx context.Context) (*Record, error) {
 
 // await notes a Sandbox that the API server has and the store not yet.
 func (w *waiting) await(rec *Record) error {
-	if !w.request.Caller.Owns(rec.Owner) {
-		return ErrNotAvailable
+	if err := w.request.admit(rec); err != nil {
+		return err
 	}
 	w.awaited, w.seen, w.last = rec.UID, false, rec
 	if now, ok := w.resolver.store.Get(rec.Key); ok && now.UID == rec.UID {
