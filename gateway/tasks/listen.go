@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -124,14 +126,19 @@ func (l Listener) listen(w http.ResponseWriter, r *http.Request, m message) {
 	s.begin()
 	s.notify(methodAcknowledged, map[string]any{"notifications": map[string]any{"taskIds": agreed}, "_meta": s.meta()})
 	var following sync.WaitGroup
+	var broken atomic.Bool // a stream without an end is to be begun anew
 	for _, task := range known {
 		s.notify(methodNotify, notification{s.meta(), task})
 		if !task.Status.Final() {
-			following.Go(func() { l.follow(r, task, s) })
+			following.Go(func() {
+				if !l.follow(r, task, s) {
+					broken.Store(true)
+				}
+			})
 		}
 	}
 	following.Wait()
-	if r.Context().Err() == nil {
+	if r.Context().Err() == nil && !broken.Load() {
 		s.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"resultType": resultComplete, "_meta": s.meta()}})
 	}
 }
@@ -149,15 +156,15 @@ func unique(ids []string) (few []string) {
 }
 
 // follow waits for the end of a task, and tells it. One that is no longer known has
-// failed.
-func (l Listener) follow(r *http.Request, task *Task, s *stream) {
+// failed. It returns false if its end can't be waited for.
+func (l Listener) follow(r *http.Request, task *Task, s *stream) (told bool) {
 	for !task.Status.Final() {
 		ctx, drop := cancellation.Attempt(r.Context())
 		defer drop()
 		next, err := l.Source.Get(ctx, r.Header, task.ID, pollTime)
 		switch {
-		case r.Context().Err() != nil:
-			return
+		case err != nil && !errors.Is(err, ErrNotFound):
+			return false
 		case err != nil:
 			failed := *task
 			failed.Fail(err.Error())
@@ -168,6 +175,7 @@ func (l Listener) follow(r *http.Request, task *Task, s *stream) {
 		}
 	}
 	s.notify(methodNotify, notification{s.meta(), task})
+	return true
 }
 
 type notification struct {
