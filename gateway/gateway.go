@@ -100,9 +100,16 @@ func assemble(options Options, agents agent.Options, version string, log *slog.L
 	if g.backend, err = where(g); err != nil {
 		return nil, err
 	}
-	namespaces := session.Namespaces{Default: options.Namespace}
-	calls := dispatch.New(g.agents, g.backend.sessions, g.store, g.stores, log, g.metrics.Trouble)
-	artifacts := &artifact.Reader{Authorizer: g.backend.authorizer, Source: artifactstore.Source{Stores: g.stores, Agents: calls}, Log: log}
+	g.handler = g.newHandler(tracer, version)
+	return g, nil
+}
+
+// newHandler puts together what a request passes: the front, then MCP's server, then
+// the dispatcher.
+func (g *Gateway) newHandler(tracer *tracing.Tracer, version string) http.Handler {
+	calls := dispatch.New(g.agents, g.backend.sessions, g.store, g.stores, g.log, g.metrics.Trouble)
+	artifacts := &artifact.Reader{Authorizer: g.backend.authorizer, Source: artifactstore.Source{Stores: g.stores, Agents: calls}, Log: g.log}
+	namespaces := session.Namespaces{Default: g.options.Namespace}
 	mcp := mcpserver.Server{
 		Calls:      calls,
 		Artifacts:  artifacts,
@@ -110,11 +117,11 @@ func assemble(options Options, agents agent.Options, version string, log *slog.L
 		Namespaces: namespaces,
 		Metrics:    g.metrics,
 		Tracer:     tracer,
-		TaskAfter:  options.TaskAfter,
-		Places:     places.New(options.MaxCalls, max(1, options.MaxCalls*3/4)),
-		Log:        log,
+		TaskAfter:  g.options.TaskAfter,
+		Places:     places.New(g.options.MaxCalls, max(1, g.options.MaxCalls*3/4)),
+		Log:        g.log,
 		Version:    version,
-		MaxBody:    options.MaxBody,
+		MaxBody:    g.options.MaxBody,
 	}
 	f := front.Front{
 		Authenticator: g.backend.authenticator,
@@ -127,24 +134,28 @@ func assemble(options Options, agents agent.Options, version string, log *slog.L
 		Cancels:       calls,
 		Metrics:       g.metrics,
 		Tracer:        tracer,
-		Log:           log,
-		Options: front.Options{
-			MaxBody:     options.MaxBody,
-			BodyTimeout: bodyTimeout,
-			Origins: front.Origins{
-				Hosts:    options.AllowedHosts,
-				Origins:  options.AllowedOrigins,
-				Loopback: options.loopback(),
-			},
-			Resource:  options.resource(),
-			KeepAlive: front.KeepAlive{Flush: options.FlushAfter, Interval: options.KeepAlive, WriteTimeout: writeTimeout},
-			Streams:   front.Streams{Max: maxStreams, Each: streamsEach, Stall: streamStall, Longest: longestStream},
-			Draining:  g.draining,
-			Ending:    g.ending,
-		},
+		Log:           g.log,
+		Options:       g.frontOptions(),
 	}
-	g.handler = f.Handler(mcp.Handler())
-	return g, nil
+	return f.Handler(mcp.Handler())
+}
+
+// frontOptions are those of the front: limits of requests, and how they end.
+func (g *Gateway) frontOptions() front.Options {
+	return front.Options{
+		MaxBody:     g.options.MaxBody,
+		BodyTimeout: bodyTimeout,
+		Origins: front.Origins{
+			Hosts:    g.options.AllowedHosts,
+			Origins:  g.options.AllowedOrigins,
+			Loopback: g.options.loopback(),
+		},
+		Resource:  g.options.resource(),
+		KeepAlive: front.KeepAlive{Flush: g.options.FlushAfter, Interval: g.options.KeepAlive, WriteTimeout: writeTimeout},
+		Streams:   front.Streams{Max: maxStreams, Each: streamsEach, Stall: streamStall, Longest: longestStream},
+		Draining:  g.draining,
+		Ending:    g.ending,
+	}
 }
 
 // loadStores makes the artifact stores of the configuration, if there is one.
