@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"unicode/utf8"
 )
 
 // maxBatch is how many messages one request may hold: as many as the line before
@@ -15,6 +16,7 @@ import (
 const maxBatch = 64
 
 var (
+	errNotUTF8    = errors.New("the request's body is not UTF-8")
 	errNotJSON    = errors.New("the request's body is not one JSON value")
 	errLargeBatch = fmt.Errorf("a batch holds at most %d messages", maxBatch)
 )
@@ -23,6 +25,9 @@ var (
 // read. An empty body is neither. The SDK would take the first value of several,
 // and another reader in between the last.
 func parse(body []byte) (m message, batch bool, err error) {
+	if !utf8.Valid(body) {
+		return m, false, errNotUTF8
+	}
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	switch {
 	case len(trimmed) == 0:

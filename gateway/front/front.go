@@ -3,7 +3,8 @@
 //
 // A request passes, in this order: identify (what it is called in logs and
 // errors), limit (how long its body may be and take), origin (which names and
-// which web pages it may use), audit, authenticate, keep-alive (silent calls
+// which web pages it may use), audit, once (what may not be said twice),
+// authenticate, keep-alive (silent calls
 // survive proxies) and cancel (calls end with their callers). Each is a file of
 // its own.
 package front
@@ -90,5 +91,5 @@ func (f *Front) Handler(mcp http.Handler) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
-	return identify(f.limit(f.origin(f.audit(f.metadata(f.authenticate(f.choose(routes)))))))
+	return identify(f.limit(f.origin(f.audit(f.once(f.metadata(f.authenticate(f.choose(routes))))))))
 }
