@@ -71,9 +71,9 @@ func (f *Front) cancelCall(ctx context.Context, header http.Header, call cancell
 	defer context.AfterFunc(f.Options.Ending, cancel)()
 	id, err := session.FromHeader(header)
 	caller, _ := authn.FromContext(ctx) // callOf has found it
-	choice, err := session.ChoiceFrom(header)
-	if err != nil {
-		return // callOf has found it
+	choice, malformed := session.ChoiceFrom(header)
+	if malformed != nil {
+		return // no call has such a header
 	}
 	req := session.Request{Key: session.Key{Namespace: f.Namespaces.For(caller, choice), Name: id}, Caller: caller}
 	switch {
