@@ -76,7 +76,7 @@ func (s *Sessions) launch(b *sandbox) (*agent, error) {
 	case said != "":
 		return nil, fmt.Errorf("%s: %s", a.how(), said[strings.LastIndex(said, "\n")+1:])
 	case running && errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("the agent did not answer within %s", startTimeout)
+		return nil, fmt.Errorf("the agent did not answer within %s", s.startTimeout)
 	default:
 		return nil, fmt.Errorf("%s before it answered", a.how())
 	}
@@ -93,7 +93,7 @@ func (s *Sessions) serves(a *agent) bool {
 // answers waits until the agent answers. It has its socket from the start, so a
 // request waits there for it; if it ends, so does the request.
 func (s *Sessions) answers(b *sandbox, a *agent) error {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.startTimeout)
 	defer cancel()
 	_, err := s.client.Health(ctx, client.Pod{Namespace: namespaceOf(b.key), UID: a.uid})
 	return err

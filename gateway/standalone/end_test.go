@@ -127,7 +127,7 @@ func TestRefusedAtTheStart(t *testing.T) {
 		"an address to others":   {[]string{"--listen=192.0.2.1:8080"}, "--listen must be a loopback address"},
 		"a port in use":          {[]string{"--listen=" + taken.Addr().String()}, "is another process using the port?"},
 		"no such agent":          {[]string{"--agent=/nowhere/berth-agent"}, "--agent=/nowhere/berth-agent"},
-		"an agent that fails":    {[]string{"--agent=" + broken}, "make a PID namespace: not permitted: run as root"},
+		"an agent that fails":    {[]string{"--agent=" + broken}, "sessions can't run on this machine: the agent ended: exit status 1: make a PID namespace: not permitted: run as root"},
 		"an agent that ends":     {[]string{"--agent=" + silent}, "exit status 3 before it answered"},
 		"a flag for clusters":    {[]string{"--template=x"}, "--template is for a cluster"},
 		"authentication":         {[]string{"--auth=tokenreview"}, "--auth=tokenreview needs a cluster"},

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -29,6 +30,8 @@ type gateway struct {
 	url  string
 	tmp  string
 	said *lines
+	// header is what requests have besides.
+	header http.Header
 	// ended gives how it ended, once.
 	ended <-chan error
 }
@@ -169,6 +172,7 @@ func (g *gateway) http(method, path, session, kind, body string) (status int, an
 	if err != nil {
 		return 0, "", err
 	}
+	maps.Copy(r.Header, g.header)
 	r.Header.Set("Content-Type", kind)
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if session != "" {

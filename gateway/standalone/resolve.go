@@ -3,8 +3,10 @@ package standalone
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	berthv1alpha1 "github.com/berth-dev/berth/api/v1alpha1"
 	"github.com/berth-dev/berth/gateway/authn"
 	"github.com/berth-dev/berth/gateway/session"
 )
@@ -21,6 +23,9 @@ var errClosed = errors.New("the gateway is shutting down")
 func (s *Sessions) Resolve(ctx context.Context, req session.Request) (rec *session.Record, err error) {
 	state, start := "warm", time.Now()
 	defer func() { s.options.Observe(state, resultOf(ctx, err), time.Since(start)) }()
+	if err := admit(req); err != nil {
+		return nil, err
+	}
 	if rec, ok := s.options.Records.Get(req.Key); ok && rec.Ready && rec.PodUID != req.NotPod {
 		if !req.Caller.Owns(rec.Owner) {
 			return nil, session.ErrNotAvailable
@@ -29,6 +34,15 @@ func (s *Sessions) Resolve(ctx context.Context, req session.Request) (rec *sessi
 	}
 	state = "cold"
 	return s.wait(ctx, req)
+}
+
+// admit refuses a template by name: there is only what is so without one.
+func admit(req session.Request) error {
+	if req.Template == "" || req.Template == berthv1alpha1.DefaultTemplateName {
+		return nil
+	}
+	return &session.NotReadyError{Key: req.Key, Reason: berthv1alpha1.ReasonTemplateNotFound, Message: fmt.Sprintf(
+		"without a cluster there is no template %q: leave the %s header out", req.Template, session.TemplateHeader)}
 }
 
 func resultOf(ctx context.Context, err error) string {

@@ -155,7 +155,8 @@ func (b *sandbox) announce(a *agent) (*session.Record, error) {
 		return nil, errEnded
 	}
 	rec := &session.Record{
-		Key: b.key, UID: b.uid, Owner: b.owner, CreatedByGateway: true, Observed: true,
+		Key: b.key, UID: b.uid, Owner: b.owner, Template: berthv1alpha1.DefaultTemplateName,
+		CreatedByGateway: true, Observed: true,
 		Ready: true, Reason: berthv1alpha1.ReasonReady,
 		PodUID: a.uid, PodGeneration: 1, Termination: b.last,
 		ArtifactStore: b.sessions.options.ArtifactStore,

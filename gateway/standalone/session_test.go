@@ -255,6 +255,23 @@ func (g *gateway) folderOf(session string) string {
 	return filepath.Dir(workspace)
 }
 
+// There are no templates: one that is asked for by name is refused, and a session
+// isn't made.
+func TestTemplatesAreRefused(t *testing.T) {
+	t.Parallel()
+	g := start(t, temporary(t, os.Getuid()), os.Getuid())
+	for template, want := range map[string]string{"default": "", "large": `TemplateNotFound: without a cluster there is no template \"large\"`} {
+		g.header = http.Header{"X-Sandbox-Template": {template}}
+		r, err := g.call(template, "bash", map[string]any{"command": "true"})
+		if err != nil || r.IsError != (want != "") || !strings.Contains(r.text(), strings.ReplaceAll(want, `\`, "")) {
+			t.Errorf("%s: %+v, %v", template, r, err)
+		}
+	}
+	if n := strings.Count(g.said.String(), `"Agent started"`); n != 2 {
+		t.Errorf("%d agents were started, want the trial and one", n)
+	}
+}
+
 // One session more than --max-sessions is refused until another one has ended.
 func TestMaxSessions(t *testing.T) {
 	t.Parallel()

@@ -48,6 +48,8 @@ type Sessions struct {
 	launcher *launcher
 	signer   *client.Signer
 	client   *client.Client
+	// startTimeout is how long an agent may take to answer.
+	startTimeout time.Duration
 
 	mu     sync.Mutex
 	all    map[session.Key]*sandbox
@@ -75,7 +77,7 @@ func New(o Options) (*Sessions, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sessions{options: o, agent: agent, signer: signer, all: make(map[session.Key]*sandbox)}
+	s := &Sessions{options: o, agent: agent, signer: signer, startTimeout: startTimeout, all: make(map[session.Key]*sandbox)}
 	s.client = client.New(signer, client.Options{Socket: s.Socket, Timeout: startTimeout})
 	return s, nil
 }
@@ -110,6 +112,10 @@ func (s *Sessions) Start(ctx context.Context) error {
 	s.mu.Lock()
 	b.ending = true
 	s.mu.Unlock()
+	var failed *session.NotReadyError
+	if errors.As(err, &failed) {
+		err = fmt.Errorf("sessions can't run on this machine: %s", failed.Message)
+	}
 	return errors.Join(err, b.end())
 }
 
