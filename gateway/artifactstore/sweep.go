@@ -31,11 +31,14 @@ const (
 	abandoned = 24 * time.Hour
 )
 
-// Run sweeps all stores until ctx ends.
+// Run tells whether each store can be used, and sweeps all of them until ctx ends.
 func (s Stores) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, store := range s {
-		all.Go(func() { repeat(ctx, store.sweepOnce) })
+		all.Go(func() {
+			store.look(ctx)
+			repeat(ctx, store.sweepOnce)
+		})
 	}
 	all.Wait()
 }
