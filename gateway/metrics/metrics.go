@@ -40,7 +40,7 @@ func New(sandboxes func() int) *Metrics {
 func (m *Metrics) declareCalls() {
 	m.calls = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "berth_gateway_calls_total",
-		Help: "Finished calls by operation (a tool's name, unknown_tool, resources/read, get_artifact, delete_session, upload_file) and result code.",
+		Help: "Finished calls by operation (a tool's name, unknown_tool, resources/read, tasks/get, tasks/update, tasks/cancel, get_artifact, delete_session, upload_file) and result code.",
 	}, []string{"operation", "code"})
 	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "berth_gateway_call_duration_seconds",
