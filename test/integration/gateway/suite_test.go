@@ -80,14 +80,18 @@ func asGateway() *rest.Config {
 	return c
 }
 
-// startGateway serves until the spec ends and returns the URL.
-func startGateway(agents agent.Options) string {
+// startGateway serves until the spec ends and returns the URL. Its flags have their
+// defaults but for what change says.
+func startGateway(agents agent.Options, change ...func(*gateway.Options)) string {
 	GinkgoHelper()
 	c, err := gateway.NewClient(asGateway())
 	Expect(err).NotTo(HaveOccurred())
 	var o gateway.Options
 	o.BindFlags(flag.NewFlagSet("", flag.ContinueOnError))
 	o.DrainDelay = 0
+	for _, c := range change {
+		c(&o)
+	}
 	g, err := gateway.New(o, c, agents, "test", slog.New(slog.NewJSONHandler(GinkgoWriter, nil)))
 	Expect(err).NotTo(HaveOccurred())
 	main, err := net.Listen("tcp", "127.0.0.1:0")
