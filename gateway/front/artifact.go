@@ -141,7 +141,7 @@ func describe(h http.Header, r *artifact.Reading) {
 // same for all that its caller may not know of.
 func artifactRefusal(err error) *refusal {
 	if !errors.Is(err, artifact.ErrNotFound) {
-		return uploadRefusal(err)
+		return refusalOf(err)
 	}
 	r := &refusal{status: http.StatusNotFound, code: "not_found", message: artifact.ErrNotFound.Error(), audit: audit.CodeNotFound}
 	if errors.Is(err, session.ErrForbidden) || errors.Is(err, session.ErrNotAvailable) {

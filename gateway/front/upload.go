@@ -3,14 +3,11 @@ package front
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/berth-dev/berth/gateway/audit"
@@ -45,21 +42,17 @@ type uploaded struct {
 // upload streams a file into a session, which is made if there is none: 201. Its
 // body is not read before the session's agent has agreed to take it.
 func (f *Front) upload(w http.ResponseWriter, r *http.Request) {
-	start := time.Now()
-	call := audit.Call{Operation: "upload_file", Code: audit.CodePanic}
+	r, call, end := f.record(r, "upload_file")
 	body := &fileBody{body: r.Body, extend: func() { f.extendBody(w) }, release: func() { bodyRead(w) }}
 	defer body.stop()
-	defer f.Metrics.Begin()()
 	defer func() {
 		call.InBytes = body.read()
-		call.Duration = time.Since(start)
-		audit.Log(r.Context(), f.Log, &call)
-		f.Metrics.Call(call.Operation, call.Code, call.Duration, call.InBytes, 0)
+		end()
 	}()
 	if r.ContentLength == 0 {
 		bodyRead(w) // there is none: only a disconnect is still to be noticed
 	}
-	req, name, refusal := f.uploadRequest(r, &call)
+	req, name, refusal := f.uploadRequest(r, call)
 	if refusal != nil {
 		refuseUpload(w, r, body, refusal)
 		return
@@ -69,7 +62,7 @@ func (f *Front) upload(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(f.Options.Ending, func() { cancel(cancellation.ErrShutdown) })()
 	file, notice, err := f.Uploads.Upload(ctx, req, dispatch.Upload{Name: name, Size: r.ContentLength, Body: body})
 	if err != nil {
-		refusal := uploadRefusal(err)
+		refusal := refusalOf(err)
 		call.Code = refusal.audit
 		if r.Context().Err() != nil {
 			call.Code = audit.CodeCancelled
@@ -165,65 +158,3 @@ func refuseUpload(w http.ResponseWriter, r *http.Request, body *fileBody, refuse
 	_ = control.SetReadDeadline(time.Now().Add(lingerTime))
 	_, _ = io.Copy(io.Discard, r.Body)
 }
-
-// fileBody is a body whose pieces have a time each. A backstop: the agent's own is
-// shorter.
-type fileBody struct {
-	body            io.Reader
-	extend, release func()
-
-	mu      sync.Mutex
-	n       int64
-	begun   bool
-	ended   bool
-	stopped bool
-}
-
-// Read implements io.Reader.
-func (b *fileBody) Read(p []byte) (int, error) {
-	if err := b.begin(); err != nil {
-		return 0, err
-	}
-	n, err := b.body.Read(p)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.n += int64(n)
-	if errors.Is(err, io.EOF) {
-		b.ended = true
-		if !b.stopped {
-			b.release()
-		}
-	}
-	return n, err
-}
-
-func (b *fileBody) begin() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case b.ended:
-		return io.EOF
-	case b.stopped:
-		return http.ErrBodyReadAfterClose
-	}
-	b.begun = true
-	b.extend()
-	return nil
-}
-
-// stop ends the body for who still has it, and tells whether it was never read.
-func (b *fileBody) stop() (unread bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stopped = true
-	return !b.begun
-}
-
-func (b *fileBody) read() int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.n
-}
-
-// stalled tells whether a body ended because nothing came of it.
-func stalled(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

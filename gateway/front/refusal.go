@@ -31,9 +31,9 @@ var passedOn = map[string]int{
 	"no_space":          http.StatusInsufficientStorage,
 }
 
-// uploadRefusal is the answer to an upload that failed.
-func uploadRefusal(err error) *refusal {
-	status, code := uploadStatus(err)
+// refusalOf is the answer to an upload or a read that failed.
+func refusalOf(err error) *refusal {
+	status, code := statusOf(err)
 	r := &refusal{status: status, code: code, message: err.Error(), audit: audit.CodeFailed}
 	switch {
 	case errors.Is(err, session.ErrNotAvailable), errors.Is(err, session.ErrForbidden):
@@ -44,7 +44,7 @@ func uploadRefusal(err error) *refusal {
 	return r
 }
 
-func uploadStatus(err error) (status int, code string) {
+func statusOf(err error) (status int, code string) {
 	var (
 		refused  *client.Error
 		agent    *dispatch.AgentError
