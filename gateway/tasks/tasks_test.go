@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -154,7 +155,8 @@ func TestMethodsOfTheExtensionNeedIt(t *testing.T) {
 			p := &params{ID: "a"}
 			p.SetMeta(meta(t, "2026-07-28", extensions))
 			_, err := handler(t.Context(), method, &mcp.ServerRequest[*params]{Params: p})
-			got, ok := err.(*jsonrpc.Error)
+			var got *jsonrpc.Error
+			ok := errors.As(err, &got)
 			switch {
 			case want == 0 && err != nil, want != 0 && (!ok || got.Code != want):
 				t.Errorf("%s with %s: %v", method, extensions, err)

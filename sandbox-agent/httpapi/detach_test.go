@@ -130,7 +130,7 @@ func TestBeforeItIsDetachedACommandEndsWithItsCall(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), after)
 			began := time.Now()
 			begin(ctx, s, fmt.Sprintf(`{"command":"1m","id":"%v","detach_after":2}`, after), "")
-			time.Sleep(after - time.Since(began))
+			<-time.After(after - time.Since(began))
 			cancel()
 			synctest.Wait()
 			if want := after > 2*time.Second; s.commands.cancel(after.String()) != want {
