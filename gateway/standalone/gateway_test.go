@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -36,22 +35,29 @@ type gateway struct {
 	ended <-chan error
 }
 
-// lines is what a process writes to standard error.
+// lines is the file that a process writes its standard error to: what it has said is
+// there before it does anything else.
 type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+	t    *testing.T
+	file *os.File
 }
 
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
+func newLines(t *testing.T) *lines {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return &lines{t, file}
 }
 
 func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	text, err := os.ReadFile(l.file.Name())
+	if err != nil {
+		l.t.Error(err)
+	}
+	return string(text)
 }
 
 // temporary makes a directory for temporary files of a user. That of the tests has
@@ -90,8 +96,8 @@ func command(tmp string, user int, args ...string) *exec.Cmd {
 func start(t *testing.T, tmp string, user int, args ...string) *gateway {
 	t.Helper()
 	cmd := command(tmp, user, args...)
-	g := &gateway{t: t, cmd: cmd, tmp: tmp, said: &lines{}}
-	cmd.Stderr = g.said
+	g := &gateway{t: t, cmd: cmd, tmp: tmp, said: newLines(t)}
+	cmd.Stderr = g.said.file
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
