@@ -150,10 +150,10 @@ func TestIssuersThatAnswerWrongly(t *testing.T) {
 		"keys in a file":       {configuration(object{"jwks_uri": "file:///etc/passwd"}), "not https"},
 		"no keys' address":     {configuration(object{}), "not https"},
 		"redirect to another host": {func(w http.ResponseWriter, r *http.Request) bool {
-			http.Redirect(w, r, elsewhere.url+r.URL.Path, 302)
+			http.Redirect(w, r, elsewhere.url+r.URL.Path, http.StatusFound)
 			return true
 		}, "redirects elsewhere"},
-		"redirect for ever":          {func(w http.ResponseWriter, r *http.Request) bool { http.Redirect(w, r, r.URL.Path, 302); return true }, "for ever"},
+		"redirect for ever":          {func(w http.ResponseWriter, r *http.Request) bool { http.Redirect(w, r, r.URL.Path, http.StatusFound); return true }, "for ever"},
 		"10 MB of keys":              {keys(`{"keys":[` + strings.Repeat(" ", 10<<20) + `]}`), "more than 1048576 bytes"},
 		"101 keys":                   {keys(`{"keys":[` + strings.Repeat(`{},`, 100) + `{}]}`), "101 keys"},
 		"no keys":                    {keys(`{}`), "no key that signatures"},
