@@ -102,7 +102,8 @@ test-unit: xfsprogs ## Unit tests of every module, with the race detector.
 	CGO_ENABLED=0 go -C hack/tools/golangci-lint test ./...
 
 .PHONY: conformance
-conformance: test/conformance/node_modules ## The official MCP conformance suite, with Berth's own tools and with the suite's.
+conformance: test/conformance/node_modules ## Node's patience, and the official MCP conformance suite with Berth's own tools and with the suite's.
+	go test -count=1 -tags=conformance -run='^TestNode' ./gateway
 	@$(call run-conformance,conformance,tools)
 	@$(call run-conformance,conformance$(comma)fixtures,fixtures)
 
@@ -131,6 +132,10 @@ test-e2e: images test/clients/node_modules ## Real pods on a real cluster, start
 soak: ## 10,000 mixed commands, and commands that write 10 GB, on one agent each: nothing grows. 10,000 new random scripts.
 	go test -count=1 -timeout=90m -v ./test/soak -commands=10000 -gigabytes=10
 	go test -count=1 -timeout=90m -v ./test/differential -scripts=10000 -sh-scripts=200
+
+.PHONY: nightly
+nightly: soak test/conformance/node_modules ## What takes too long for every day: soak, and a command that is silent for longer than Node waits by default.
+	go test -count=1 -timeout=15m -v -tags=conformance -run='^TestNode' ./gateway -node-limit=300s -silence=310s
 
 .PHONY: bench
 bench: images profiles ## Measure against the goals; writes docs/performance.md and bench.json.
