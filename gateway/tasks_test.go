@@ -28,6 +28,12 @@ type taskParty struct {
 
 func newTaskParty(t *testing.T) *taskParty {
 	t.Helper()
+	return newTaskPartyAfter(t, 10*time.Millisecond)
+}
+
+// newTaskPartyAfter is a party whose commands become tasks after that time.
+func newTaskPartyAfter(t *testing.T, after time.Duration) *taskParty {
+	t.Helper()
 	workspace := t.TempDir()
 	a, err := localagent.Start(t.Context(), localagent.Options{Workspace: workspace, Environ: []string{"PATH=/usr/bin:/bin"}})
 	if err != nil {
@@ -39,7 +45,7 @@ func newTaskParty(t *testing.T) *taskParty {
 	sandbox := readyOn(newSandbox("s", "alice"), &fakeAgent{audience: a.Pod.Namespace + "/" + a.Pod.UID, ip: a.Pod.IP.String()})
 	sandbox.Status.KeyID = localagent.KeyID
 	api.put(t, sandbox)
-	soon := func(o *gateway.Options) { o.TaskAfter = 10 * time.Millisecond }
+	soon := func(o *gateway.Options) { o.TaskAfter = after }
 	agents := agent.Options{Port: a.Port, AllowLoopback: true}
 	return &taskParty{a: newStackFor(t, api, agents, soon), b: newStackFor(t, api, agents, soon), workspace: workspace}
 }
@@ -294,6 +300,22 @@ func TestTaskOfAPodThatIsGone(t *testing.T) {
 		t.Errorf("cancel in another pod: %+v", m)
 	}
 	p.a.task("alice", "tasks/cancel", id)
+}
+
+// TestACallThatIsNoTaskYetEndsWithItsClient: nobody could ask for it. The shell is
+// free for the next command, and as it was.
+func TestACallThatIsNoTaskYetEndsWithItsClient(t *testing.T) {
+	t.Parallel()
+	p := newTaskPartyAfter(t, time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	// Its answer begins with the keep-alive.
+	p.a.taskRequest(ctx, "alice", "tools/call", "bash", `"name":"bash","arguments":{"command":"x=lost; sleep 1000; touch over"}`, tasksExtension)
+	cancel()
+	c := p.b.connect(eras[1], "alice", "s")
+	if out := structured(t, bash(t, c, `echo "[$x]"; [ ! -e over ]`)); out["stdout"] != "[]\n" {
+		t.Errorf("next command: %v", out)
+	}
 }
 
 // TestTheNameOfATaskIsInItsHeader: 400 when it is another's.
