@@ -39,13 +39,12 @@ func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.WithGroup(name)} }
 
 func boundAttr(a slog.Attr) slog.Attr {
-	switch v := a.Value.Resolve(); v.Kind() {
-	case slog.KindString:
-		a.Value = slog.StringValue(bound(v.String()))
-	case slog.KindAny:
-		if err, ok := v.Any().(error); ok {
-			a.Value = slog.StringValue(bound(err.Error()))
-		}
+	v := a.Value.Resolve()
+	if v.Kind() == slog.KindString {
+		return slog.String(a.Key, bound(v.String()))
+	}
+	if err, ok := v.Any().(error); ok {
+		return slog.String(a.Key, bound(err.Error()))
 	}
 	return a
 }
