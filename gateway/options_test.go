@@ -47,7 +47,9 @@ func TestOptionsValidate(t *testing.T) {
 		"a certificate without key": {func(o *gateway.Options) { o.TLSCert = "tls.crt" }, []string{"--tls-cert and --tls-key"}},
 		"a key without certificate": {func(o *gateway.Options) { o.TLSKey = "tls.key" }, []string{"--tls-cert and --tls-key"}},
 		"several": {
-			func(o *gateway.Options) { o.Namespace, o.ReadyTimeout, o.MaxBody, o.MaxCalls, o.TaskAfter = "A", 0, -1, 0, time.Millisecond-1 },
+			func(o *gateway.Options) {
+				o.Namespace, o.ReadyTimeout, o.MaxBody, o.MaxCalls, o.TaskAfter = "A", 0, -1, 0, time.Millisecond-1
+			},
 			[]string{"--namespace=A", "--ready-timeout=0s", "--max-body-bytes=-1", "--max-calls=0", "--task-after=999.999µs"},
 		},
 	}
