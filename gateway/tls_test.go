@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,12 +104,10 @@ func TestTLSServesEverything(t *testing.T) {
 			fa.session = &client.Session{}
 			content := bytes.Repeat([]byte("0123456789abcde\n"), 512<<10)
 			fa.artifacts[artifactID] = fakeArtifact{"f", "application/octet-stream", content}
-			var cancelled atomic.Bool
 			ended := make(chan struct{})
 			fa.exec = func(w http.ResponseWriter, r *http.Request, req client.ExecRequest) {
 				if req.Command == "hang" {
 					hang(r)
-					cancelled.Store(true)
 					close(ended)
 					return
 				}
@@ -119,65 +116,80 @@ func TestTLSServesEverything(t *testing.T) {
 			api.put(t, readyOn(newSandbox("s", "alice"), fa))
 			p := newPair(t, 1)
 			s, _, _ := newTLSStack(t, api, p)
-			c := trusting(t, p, tc.http2)
-			send := func(method, path string, body io.Reader, change func(*http.Request)) (*http.Response, []byte) {
-				t.Helper()
-				r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, body)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.Header.Set("Authorization", "Bearer alice")
-				if change != nil {
-					change(r)
-				}
-				resp, err := c.Do(r)
-				if err != nil {
-					t.Fatalf("%s %s: %v", method, path, err)
-				}
-				defer resp.Body.Close()
-				data, err := io.ReadAll(resp.Body)
-				if err != nil {
-					t.Fatalf("%s %s: %v", method, path, err)
-				}
-				if resp.Proto != tc.proto {
-					t.Errorf("%s %s over %s, want %s", method, path, resp.Proto, tc.proto)
-				}
-				return resp, data
-			}
+			c := overTLS{s, trusting(t, p, tc.http2), tc.proto}
 			for _, era := range eras {
-				if resp, body := send("POST", "/mcp", strings.NewReader(bashBody(era, "echo x")), toolHeaders(era, "s")); resp.StatusCode != 200 || !bytes.Contains(body, []byte("echo x")) {
-					t.Errorf("bash (%s): %d %s", era, resp.StatusCode, body)
+				if status, body := c.ask(t, "POST", "/mcp", strings.NewReader(bashBody(era, "echo x")), toolHeaders(era, "s")); status != 200 || !bytes.Contains(body, []byte("echo x")) {
+					t.Errorf("bash (%s): %d %s", era, status, body)
 				}
 			}
 			read := `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"` + artifactOf + "s." + artifactID + `"}}`
-			if resp, body := send("POST", "/mcp", strings.NewReader(read), func(r *http.Request) { mcpHeaders(r, eras[0]) }); resp.StatusCode != 200 || len(body) < len(content)*4/3 {
-				t.Errorf("resources/read: %d, %d bytes", resp.StatusCode, len(body))
+			if status, body := c.ask(t, "POST", "/mcp", strings.NewReader(read), func(r *http.Request) { mcpHeaders(r, eras[0]) }); status != 200 || len(body) < len(content)*4/3 {
+				t.Errorf("resources/read: %d, %d bytes", status, len(body))
 			}
-			if resp, body := send("GET", "/artifacts/sandboxes.s."+artifactID, nil, nil); resp.StatusCode != 200 || !bytes.Equal(body, content) {
-				t.Errorf("artifact: %d, %d bytes; want all", resp.StatusCode, len(body))
+			if status, body := c.ask(t, "GET", "/artifacts/sandboxes.s."+artifactID, nil, nil); status != 200 || !bytes.Equal(body, content) {
+				t.Errorf("artifact: %d, %d bytes; want all", status, len(body))
 			}
-			if resp, body := send("POST", "/sessions/s/files?name=f", bytes.NewReader(content), nil); resp.StatusCode != 201 {
-				t.Errorf("upload: %d %s", resp.StatusCode, body)
+			if status, body := c.ask(t, "POST", "/sessions/s/files?name=f", bytes.NewReader(content), nil); status != 201 {
+				t.Errorf("upload: %d %s", status, body)
 			}
-			// A stream that its client gives up ends its command.
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", strings.NewReader(bashBody(eras[1], "hang")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Header.Set("Authorization", "Bearer alice")
-			toolHeaders(eras[1], "s")(r)
-			resp, err := c.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			first := make([]byte, 1)
-			if _, err := resp.Body.Read(first); err != nil || first[0] != ':' || cancelled.Load() {
-				t.Errorf("while the command runs: %q, %v, ended %v; want a comment", first, err, cancelled.Load())
-			}
-			resp.Body.Close()
-			<-ended
+			c.giveUp(t, ended)
 		})
 	}
+}
+
+// overTLS is a client of a gateway, by one version of HTTP.
+type overTLS struct {
+	*stack
+	client *http.Client
+	proto  string
+}
+
+func (c overTLS) send(t *testing.T, method, path string, body io.Reader, change func(*http.Request)) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, c.url+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer alice")
+	if change != nil {
+		change(r)
+	}
+	resp, err := c.client.Do(r)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	if resp.Proto != c.proto {
+		t.Errorf("%s %s over %s, want %s", method, path, resp.Proto, c.proto)
+	}
+	return resp
+}
+
+func (c overTLS) ask(t *testing.T, method, path string, body io.Reader, change func(*http.Request)) (status int, answer []byte) {
+	t.Helper()
+	resp := c.send(t, method, path, body, change)
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return resp.StatusCode, answer
+}
+
+// giveUp reads the first comment of a silent call, and then no more: its command ends.
+func (c overTLS) giveUp(t *testing.T, ended <-chan struct{}) {
+	t.Helper()
+	resp := c.send(t, "POST", "/mcp", strings.NewReader(bashBody(eras[1], "hang")), toolHeaders(eras[1], "s"))
+	first := make([]byte, 1)
+	if _, err := resp.Body.Read(first); err != nil || first[0] != ':' {
+		t.Errorf("while the command runs: %q, %v; want a comment", first, err)
+	}
+	select {
+	case <-ended:
+		t.Error("the command ended while its client read")
+	default:
+	}
+	resp.Body.Close()
+	<-ended
 }
 
 // The SDK's client, over HTTP/2.
