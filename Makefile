@@ -103,7 +103,7 @@ test-unit: xfsprogs ## Unit tests of every module, with the race detector.
 
 .PHONY: conformance
 conformance: test/conformance/node_modules ## Node's patience, and the official MCP conformance suite with Berth's own tools and with the suite's.
-	go test -count=1 -tags=conformance -run='^TestNode' ./gateway
+	go test -count=1 -tags=conformance -run='^Test(Node|OnlyWarnings)' ./gateway
 	@$(call run-conformance,conformance,tools)
 	@$(call run-conformance,conformance$(comma)fixtures,fixtures)
 
