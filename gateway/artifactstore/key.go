@@ -3,6 +3,7 @@ package artifactstore
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/berth-dev/berth/gateway/artifact"
 	"github.com/berth-dev/berth/gateway/session"
@@ -31,4 +32,9 @@ func (s *Store) parseKey(key string) (artifact.Handle, bool) {
 	return artifact.Handle{
 		Key: session.Key{Namespace: parts[1], Name: parts[2]}, ID: parts[3], Store: s.name, Expiry: expiry,
 	}, true
+}
+
+// left is how long a file can still be read; 0 and less is no longer.
+func (s *Store) left(h artifact.Handle) time.Duration {
+	return time.Unix(h.Expiry, 0).Sub(s.options.Now())
 }

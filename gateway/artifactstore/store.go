@@ -15,8 +15,6 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
-
-	"github.com/berth-dev/berth/gateway/artifact"
 )
 
 // Options of all stores.
@@ -178,11 +176,6 @@ func (s Stores) Check(name string) error {
 		return fmt.Errorf("the session's template wants exports in the artifact store %q, which this gateway has not: whoever runs it must configure one of that name, or the template name another", name)
 	}
 	return nil
-}
-
-// left is how long a file can still be read; 0 and less is no longer.
-func (s *Store) left(h artifact.Handle) time.Duration {
-	return time.Unix(h.Expiry, 0).Sub(s.options.Now())
 }
 
 // observe tells of an operation that the store did, or failed to do: not of those

@@ -159,7 +159,9 @@ func TestArtifactOfACallerThatDoesNotRead(t *testing.T) {
 			t.Errorf("%d bytes, error %v; want a cut", n, err)
 		}
 		server.Close() // the listener's error, which is none
-		<-served
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("the server ended with %v", err)
+		}
 	})
 }
 
