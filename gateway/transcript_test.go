@@ -63,6 +63,11 @@ func TestTranscripts(t *testing.T) {
 		{"read-part-malformed", "resources/read", `"uri":"` + uri + `?length=3&offset=1"`},
 		{"read-unknown", "resources/read", `"uri":"` + artifactOf + "s." + strings.Repeat("1", 32) + `"`},
 		{"unknown-method", "tools/fly", ``},
+		{"prompts-get", "prompts/get", `"name":"p"`},
+		{"completion", "completion/complete", `"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}`},
+		{"logging-set-level", "logging/setLevel", `"level":"info"`},
+		{"resources-subscribe", "resources/subscribe", `"uri":"` + uri + `"`},
+		{"resources-unsubscribe", "resources/unsubscribe", `"uri":"` + uri + `"`},
 	}
 	forEachEra(t, func(t *testing.T, era string) {
 		for _, x := range exchanges {
@@ -149,10 +154,21 @@ func TestHTTPTranscripts(t *testing.T) {
 		{"delete-invalid", "DELETE", "/sessions/S", "alice", "", "", ""},
 		{"session-get", "GET", "/sessions/s", "alice", "", "", ""},
 		{"nothing-there", "GET", "/", "alice", "", "", ""},
+		{"artifact", "GET", "/artifacts/sandboxes.s." + artifactID, "alice", "", "", ""},
+		{"artifact-unknown", "GET", "/artifacts/sandboxes.s." + strings.Repeat("1", 32), "alice", "", "", ""},
+		{"artifact-query", "GET", "/artifacts/sandboxes.s." + artifactID + "?offset=1", "alice", "", "", ""},
+		{"upload", "POST", "/sessions/s/files?name=f.txt", "alice", "application/octet-stream", "", "hello"},
+		{"upload-form", "POST", "/sessions/s/files?name=f.txt", "alice", "multipart/form-data; boundary=x", "", "hello"},
+		{"upload-get", "GET", "/sessions/s/files", "alice", "", "", ""},
+		{"metadata-unknown", "GET", "/.well-known/oauth-protected-resource", "", "", "", ""},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
 			l := newLive(t)
+			l.agent.artifacts[artifactID] = fakeArtifact{"f.txt", "text/plain", []byte("hello")}
+			if strings.HasPrefix(x.name, "artifact") {
+				l.agent.session = &client.Session{}
+			}
 			resp, answer := l.do(x.method, x.path, x.token, strings.NewReader(x.body), func(r *http.Request) {
 				r.Header.Set("X-Request-ID", "r-1")
 				if x.contentType != "" {
