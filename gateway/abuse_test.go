@@ -21,6 +21,7 @@ func TestAbusiveRequests(t *testing.T) {
 		invalidID = `invalid X-Session-ID header: it must be 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit`
 		missingID = `missing X-Session-ID header: send one with 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit`
 		noValue   = `{"error":{"code":"bad_body","message":"the request's body is not one JSON value"}}` + "\n"
+		noRoute   = `{"error":{"code":"not_found","message":"no such route: MCP is at /mcp"}}` + "\n"
 		notUTF8   = `{"error":{"code":"bad_body","message":"the request's body is not UTF-8"}}` + "\n"
 	)
 	call := bashBody(eras[0], "whoami")
@@ -43,8 +44,8 @@ func TestAbusiveRequests(t *testing.T) {
 		"two hosts":                {post("Host: h\r\n", call), "400 Bad Request", "400 Bad Request"},
 		"no HTTP":                  {"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", "400 Bad Request", "400 Bad Request"},
 		"HTTP/2, unasked":          {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "401 Unauthorized", `{"error":{"code":"unauthenticated","message":"a bearer token for this gateway is required"}}` + "\n"},
-		"a tunnel to an address":   {"CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 10.0.0.1:443\r\nAuthorization: Bearer alice\r\n\r\n", "404 Not Found", "404 page not found\n"},
-		"an address to forward to": {"GET http://169.254.169.254/latest HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer alice\r\n\r\n", "404 Not Found", "404 page not found\n"},
+		"a tunnel to an address":   {"CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 10.0.0.1:443\r\nAuthorization: Bearer alice\r\n\r\n", "404 Not Found", noRoute},
+		"an address to forward to": {"GET http://169.254.169.254/latest HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer alice\r\n\r\n", "404 Not Found", noRoute},
 
 		"two sessions":         {post("X-Session-ID: s\r\nX-Session-ID: s\r\n", call), "400 Bad Request", repeated("X-Session-ID")},
 		"two callers":          {post("Authorization: Bearer alice\r\nX-Session-ID: s\r\n", call), "400 Bad Request", repeated("Authorization")},

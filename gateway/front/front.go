@@ -82,6 +82,7 @@ func (f *Front) Handler(mcp http.Handler) http.Handler {
 	mux.HandleFunc("DELETE /sessions/{id...}", f.deleteSession)
 	mux.HandleFunc("DELETE /sessions", f.deleteSession)
 	mux.HandleFunc("POST /sessions/{id}/files", f.upload)
+	routed := unrouted(mux)
 	routes := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The mux would redirect what is no clean path, where it is to be as unknown
 		// as any other token.
@@ -89,7 +90,7 @@ func (f *Front) Handler(mcp http.Handler) http.Handler {
 			f.artifact(w, r, token)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		routed.ServeHTTP(w, r)
 	})
 	return identify(f.limit(f.origin(f.audit(f.once(f.metadata(f.authenticate(f.choose(routes))))))))
 }
