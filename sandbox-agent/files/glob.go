@@ -17,15 +17,22 @@ type glob struct {
 	parts []string
 	// alternatives is how many patterns without braces it stands for, or more.
 	alternatives int
+	// width is the length in bytes of its longest part or, as a brace may join parts,
+	// of the longest pattern that it stands for.
+	width int
 }
 
+// shortPart is how long a part may be, in bytes, that is tried at each byte of a path
+// at the cost of one step.
+const shortPart = 16
+
 // cost is what it takes to match a path: steps through it, at most. Each
-// alternative begins anew.
+// alternative begins anew, and what follows a * is tried at each byte.
 func (g glob) cost(path string) int {
 	if g.pattern == "" {
 		return 0
 	}
-	return g.alternatives * len(path)
+	return g.alternatives * len(path) * (1 + g.width/shortPart)
 }
 
 func parseGlob(pattern string) (glob, error) {
@@ -41,8 +48,16 @@ func parseGlob(pattern string) (glob, error) {
 	case alternatives(pattern) > wire.MaxGlobAlternatives:
 		return glob{}, refuse(ErrRequest, "glob: its braces stand for more than %d patterns", wire.MaxGlobAlternatives)
 	}
-	g := glob{pattern: pattern, alternatives: alternatives(pattern)}
-	if parts := strings.Split(pattern, "/"); pattern != "" && !strings.Contains(pattern, "{") && !slices.ContainsFunc(parts, notSimple) {
+	g := glob{pattern: pattern, alternatives: alternatives(pattern), width: longest(pattern)}
+	parts := strings.Split(pattern, "/")
+	if pattern == "" || strings.Contains(pattern, "{") {
+		return g, nil
+	}
+	g.width = 0
+	for _, part := range parts {
+		g.width = max(g.width, len(part))
+	}
+	if !slices.ContainsFunc(parts, notSimple) {
 		g.parts = parts
 	}
 	return g, nil
@@ -70,6 +85,31 @@ func alternatives(pattern string) int {
 		}
 	}
 	return product
+}
+
+// longest is the length in bytes of the longest pattern without braces that a valid
+// pattern stands for.
+func longest(pattern string) int {
+	type brace struct{ longest, last int } // of its alternatives
+	open := []brace{{}}
+	for i := 0; i < len(pattern); i++ {
+		in := &open[len(open)-1]
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+			in.last += 2
+		case c == '{':
+			open = append(open, brace{})
+		case c == ',' && len(open) > 1:
+			in.longest, in.last = max(in.longest, in.last), 0
+		case c == '}' && len(open) > 1:
+			open = open[:len(open)-1]
+			open[len(open)-1].last += max(in.longest, in.last)
+		default:
+			in.last++
+		}
+	}
+	return open[0].last
 }
 
 // depth is how deep paths can be that match.

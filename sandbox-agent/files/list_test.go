@@ -230,13 +230,45 @@ func TestListSpendsABoundedTimeOnItsPattern(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || parts < 7 {
 		t.Errorf("in %d parts (-want +got)\n%s", parts, diff)
 	}
-	// The worst that a pattern and a path can be is far from all that a list spends.
-	if most := wire.MaxGlobAlternatives * wire.MaxPath; most*50 > maxMatching {
+	long := Listing{Limit: 100, Glob: "**/*" + strings.Repeat("[a-z]", 7) + "*"} // 38 bytes, tried at each byte
+	if got, parts := pages(t, r, ".", long, bounds{1000, 100, matching}); len(got) != 0 || parts != 1 {
+		t.Errorf("a long part: %q in %d parts, want nothing in one", got, parts)
+	}
+	if _, parts := pages(t, r, ".", long, bounds{1000, 100, matching / 2}); parts != 2 {
+		t.Errorf("a long part, half of that: %d parts, want 2", parts)
+	}
+	// One path never costs all that a list spends, or there would be no going on.
+	if most := wire.MaxGlobAlternatives * wire.MaxPath * (1 + wire.MaxGlob/shortPart); most > maxMatching {
 		t.Errorf("one path may cost %d of %d", most, maxMatching)
 	}
 	flat, err := r.list(t.Context(), "d0", dear, bounds{5, 100, 100})
 	if err != nil || !flat.Truncated || flat.Next != "" {
 		t.Errorf("of a directory too large: %+v, %v", flat, err)
+	}
+}
+
+// What follows a * is tried at each byte of a path: the longer it is, the more a
+// path costs, whatever braces hide of it.
+func TestALongPatternCostsMore(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string]int{
+		"":                                    0,
+		"**/*.go":                             10,
+		"*" + strings.Repeat("?", 14):         10,
+		"*" + strings.Repeat("?", 15):         20,
+		strings.Repeat("a/", 100):             10,
+		"*" + strings.Repeat("[a-z]", 100):    320,
+		"*" + strings.Repeat("{?}", 31):       30,
+		"*" + strings.Repeat("{?,/}", 4):      160,
+		"{*{?,????????????????},b}":           80, // three are taken for four
+		"*{" + strings.Repeat(`\,`, 16) + "}": 17 * 30,
+		"*.{c,cc,h,hh}":                       40,
+		`\{{a,b}\}`:                           20,
+	} {
+		g, err := parseGlob(pattern)
+		if got := g.cost("0123456789"); err != nil || got != want {
+			t.Errorf("%q costs %d, %v, want %d", pattern, got, err, want)
+		}
 	}
 }
 
