@@ -57,37 +57,39 @@ type Registry struct {
 	now func() time.Time
 
 	mu sync.Mutex
-	// calls are by name, and by an id of each call's own.
-	calls map[Call]map[string]context.CancelCauseFunc
-	// gone are calls that ended with their connection, and when.
-	gone map[Call]time.Time
+	// calls are by Key, and by an id of each call's own. A name itself may be as long
+	// as a request's body, and would be held beyond it.
+	calls map[string]map[string]context.CancelCauseFunc
+	// gone are calls that ended with their connection, by Key, and when.
+	gone map[string]time.Time
 }
 
 // NewRegistry returns an empty registry that tells the time by now.
 func NewRegistry(now func() time.Time) *Registry {
-	return &Registry{now: now, calls: make(map[Call]map[string]context.CancelCauseFunc), gone: make(map[Call]time.Time)}
+	return &Registry{now: now, calls: make(map[string]map[string]context.CancelCauseFunc), gone: make(map[string]time.Time)}
 }
 
 // Begin notes a call, with an id that no other has, that cancel ends, until the
 // function that it returns is called, which is told whether the call's connection is
 // gone.
 func (r *Registry) Begin(call Call, id string, cancel context.CancelCauseFunc) (end func(disconnected bool)) {
+	key := call.Key()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.calls[call] == nil {
-		r.calls[call] = make(map[string]context.CancelCauseFunc, 1)
+	if r.calls[key] == nil {
+		r.calls[key] = make(map[string]context.CancelCauseFunc, 1)
 	}
-	r.calls[call][id] = cancel
+	r.calls[key][id] = cancel
 	return func(disconnected bool) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.calls[call], id)
-		if len(r.calls[call]) == 0 {
-			delete(r.calls, call)
+		delete(r.calls[key], id)
+		if len(r.calls[key]) == 0 {
+			delete(r.calls, key)
 		}
 		if disconnected {
 			r.forget()
-			r.gone[call] = r.now()
+			r.gone[key] = r.now()
 		}
 	}
 }
@@ -97,9 +99,9 @@ func (r *Registry) forget() {
 	if len(r.gone) < maxGone {
 		return
 	}
-	for call, since := range r.gone {
+	for key, since := range r.gone {
 		if r.now().Sub(since) > goneFor {
-			delete(r.gone, call)
+			delete(r.gone, key)
 		}
 	}
 	if len(r.gone) >= maxGone {
@@ -125,19 +127,20 @@ const (
 // Find looks for the calls that a notification may mean. id is that of the one, if
 // there is one. What was Gone is so once: the next notification means another call.
 func (r *Registry) Find(call Call) (id string, found Found) {
+	key := call.Key()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if since, ok := r.gone[call]; ok {
-		delete(r.gone, call)
+	if since, ok := r.gone[key]; ok {
+		delete(r.gone, key)
 		if r.now().Sub(since) <= goneFor {
 			return "", Gone
 		}
 	}
-	switch len(r.calls[call]) {
+	switch len(r.calls[key]) {
 	case 0:
 		return "", Unknown
 	case 1:
-		for id = range r.calls[call] {
+		for id = range r.calls[key] {
 		}
 		return id, One
 	default:
@@ -147,9 +150,10 @@ func (r *Registry) Find(call Call) (id string, found Found) {
 
 // Cancel ends the call of that id, if it is still under way.
 func (r *Registry) Cancel(call Call, id string) {
+	key := call.Key()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if cancel, ok := r.calls[call][id]; ok {
+	if cancel, ok := r.calls[key][id]; ok {
 		cancel(ErrNotified)
 	}
 }
