@@ -12,22 +12,11 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/sandbox-agent/detached"
-	"github.com/berth-dev/berth/sandbox-agent/execlog"
-	"github.com/berth-dev/berth/sandbox-agent/shell"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
 // KeepDetached lets commands be detached. It comes before the first request.
 func (s *Server) KeepDetached(d *detached.Store) { s.detached = d }
-
-// outcome is how a detachable command ended.
-type outcome struct {
-	result  wire.ExecResult
-	refusal *Refusal
-	// output is how much of it the result keeps, in bytes.
-	output int64
-	room   *share
-}
 
 func (s *Server) checkDetach(r *http.Request, req wire.ExecRequest) *Refusal {
 	switch {
@@ -86,40 +75,6 @@ func (s *Server) detachable(w http.ResponseWriter, r *http.Request, req wire.Exe
 		s.keep(command, o)
 	}()
 	writeJSON(w, http.StatusAccepted, wire.ExecState{ID: req.ID, Running: true, Sent: sent.UTC()})
-	return nil
-}
-
-// outcome runs a command to its end.
-func (s *Server) outcome(ctx context.Context, req wire.ExecRequest) outcome {
-	limits := s.session.current()
-	var logs *execlog.Command
-	if s.logs != nil && !req.NoLog {
-		logs = s.logs.Command(limits.LogBytes)
-	}
-	defer logs.Finish()
-	c := command(req, limits)
-	c.Logs = logs
-	var o outcome
-	c.Turn = func(ctx context.Context) (err error) {
-		o.room, err = s.unread.take(ctx, costOf(2*int64(c.OutputBytes)))
-		return err
-	}
-	var result shell.Result
-	if result, o.refusal = s.run(ctx, req.ID, c); o.refusal == nil {
-		o.output = kept(&result, c.OutputBytes)
-		o.result = encode(&result, logs)
-	}
-	return o
-}
-
-// answer gives the outcome to whoever still waits for it.
-func (o *outcome) answer(w http.ResponseWriter) *Refusal {
-	defer o.room.release()
-	if o.refusal != nil {
-		return o.refusal
-	}
-	o.room.keep(costOf(o.output))
-	writeJSON(w, http.StatusOK, o.result)
 	return nil
 }
 

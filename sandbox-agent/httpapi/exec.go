@@ -36,50 +36,53 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, _ string) *Refusal
 	if refusal := checkCommand(req.Command, req.ID, req.Cwd, req.Env); refusal != nil {
 		return refusal
 	}
-	if req.DetachAfter != 0 {
+	switch {
+	case req.DetachAfter != 0:
 		body := held
 		held = nil
 		return s.detachable(w, r, req, body)
+	case wantsFrames(r):
+		return s.execFrames(w, r, req)
+	default:
+		o := s.outcome(r.Context(), req)
+		return o.answer(w)
 	}
+}
+
+// prepared is a command that is ready to run, and what its result takes.
+type prepared struct {
+	shell.Command
+	room *share // from its turn on
+}
+
+func (s *Server) prepare(req wire.ExecRequest) *prepared {
 	limits := s.session.current()
-	var logs *execlog.Command
+	c := &prepared{Command: command(req, limits)}
 	if s.logs != nil && !req.NoLog {
-		logs = s.logs.Command(limits.LogBytes)
+		c.Logs = s.logs.Command(limits.LogBytes)
 	}
-	defer logs.Finish()
-	c := command(req, limits)
-	c.Logs = logs
-	var room *share
-	defer func() { room.release() }()
 	c.Turn = func(ctx context.Context) (err error) {
-		room, err = s.unread.take(ctx, costOf(2*int64(c.OutputBytes)))
+		c.room, err = s.unread.take(ctx, costOf(2*int64(c.OutputBytes)))
 		return err
 	}
-	if !wantsFrames(r) {
-		result, refusal := s.run(r.Context(), req.ID, c)
-		if refusal != nil {
-			return refusal
-		}
-		room.keep(costOf(kept(&result, c.OutputBytes)))
-		writeJSON(w, http.StatusOK, encode(&result, logs))
-		return nil
-	}
+	return c
+}
+
+// execFrames runs a command whose output is sent as it comes.
+func (s *Server) execFrames(w http.ResponseWriter, r *http.Request, req wire.ExecRequest) *Refusal {
+	c := s.prepare(req)
+	defer c.Logs.Finish()
+	defer func() { c.room.release() }()
 	f := &frames{w: w}
 	c.Follower = f
-	result, refusal := s.run(r.Context(), req.ID, c)
+	result, refusal := s.run(r.Context(), req.ID, c.Command)
 	if refusal != nil {
 		return f.refuse(refusal)
 	}
-	room.keep(costOf(kept(&result, c.OutputBytes)))
+	c.room.keep(costOf(kept(&result, c.OutputBytes)))
 	result.Deliver()
-	f.end(wire.FrameResult, encode(&result, logs))
+	f.end(wire.FrameResult, encode(&result, c.Logs))
 	return nil
-}
-
-// kept is how many bytes of output a result has, of which it keeps so many of
-// each stream.
-func kept(r *shell.Result, ofEach int) int64 {
-	return min(r.Stdout.Total, int64(ofEach)) + min(r.Stderr.Total, int64(ofEach))
 }
 
 // run runs a command to its end. Its answer is given afterwards, so that neither
