@@ -33,6 +33,9 @@ func WithCall(ctx context.Context, key, id string) context.Context {
 	return context.WithValue(ctx, callKey{}, key+"."+id)
 }
 
+// withoutCall is for requests about calls: none may be part of what it cancels.
+func withoutCall(ctx context.Context) context.Context { return context.WithValue(ctx, callKey{}, nil) }
+
 // setCall names ctx's call in a request's header.
 func setCall(ctx context.Context, header http.Header) {
 	if call, ok := ctx.Value(callKey{}).(string); ok {
@@ -49,9 +52,7 @@ func (c *Client) CancelCall(ctx context.Context, pod Pod, key string) error {
 	if !wire.ValidCallKey(key) {
 		return notSent{errors.New("not a call's key")}
 	}
-	// A cancelled call must not be part of what it cancels.
-	ctx = context.WithValue(ctx, callKey{}, nil)
-	return c.small(ctx, pod, http.MethodDelete, wire.CallsPath+"/"+key, nil, nil)
+	return c.small(withoutCall(ctx), pod, http.MethodDelete, wire.CallsPath+"/"+key, nil, nil)
 }
 
 // Calls gives the ids of the calls of that key that are under way, of this and other
@@ -60,9 +61,8 @@ func (c *Client) Calls(ctx context.Context, pod Pod, key string) ([]string, erro
 	if !wire.ValidCallKey(key) {
 		return nil, notSent{errors.New("not a call's key")}
 	}
-	ctx = context.WithValue(ctx, callKey{}, nil)
 	var calls wire.Calls
-	if err := c.small(ctx, pod, http.MethodGet, wire.CallsPath+"/"+key, nil, &calls); err != nil {
+	if err := c.small(withoutCall(ctx), pod, http.MethodGet, wire.CallsPath+"/"+key, nil, &calls); err != nil {
 		return nil, err
 	}
 	if len(calls.IDs) > wire.MaxCalls || slices.ContainsFunc(calls.IDs, func(id string) bool { return !wire.ValidCallKey(id) }) {

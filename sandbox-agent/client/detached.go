@@ -48,24 +48,14 @@ func (c *Client) ExecDetachable(ctx context.Context, pod Pod, request ExecReques
 		}
 		return nil, &state, checkState(request.ID, &state)
 	}
-	result, err := c.result(ctx, resp)
-	return result, nil, err
-}
-
-// result reads the answer that is a command's result.
-func (c *Client) result(ctx context.Context, resp *http.Response) (*ExecResult, error) {
-	if err := c.admit(ctx, resp); err != nil {
-		resp.Body.Close()
-		return nil, err
-	}
 	var result ExecResult
-	if err := decode(resp, wire.MaxResult, &result); err != nil {
-		return nil, err
+	if err := c.decodeAdmitted(ctx, resp, wire.MaxResult, &result); err != nil {
+		return nil, nil, err
 	}
 	if err := checkResult(&result); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &result, nil
+	return &result, nil, nil
 }
 
 // ExecState returns how a detached command is: at its end, or after wait if that
@@ -86,12 +76,8 @@ func (c *Client) ExecState(ctx context.Context, pod Pod, id string, wait time.Du
 	if err != nil {
 		return nil, err
 	}
-	if err := c.admit(ctx, resp); err != nil {
-		resp.Body.Close()
-		return nil, err
-	}
 	var state ExecState
-	if err := decode(resp, maxStateAnswer, &state); err != nil {
+	if err := c.decodeAdmitted(ctx, resp, maxStateAnswer, &state); err != nil {
 		return nil, err
 	}
 	return &state, checkState(id, &state)

@@ -210,9 +210,5 @@ func (c *Client) ask(ctx context.Context, pod Pod, method, path string, body any
 	if err != nil {
 		return err
 	}
-	if err := c.admit(ctx, resp); err != nil {
-		resp.Body.Close()
-		return err
-	}
-	return decode(resp, budget, answer)
+	return c.decodeAdmitted(ctx, resp, budget, answer)
 }

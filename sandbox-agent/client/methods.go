@@ -60,6 +60,16 @@ func (c *Client) admit(ctx context.Context, resp *http.Response) error {
 	return c.options.Admit(ctx, size)
 }
 
+// decodeAdmitted decodes a JSON answer of at most budget bytes, once there is room
+// for it.
+func (c *Client) decodeAdmitted(ctx context.Context, resp *http.Response, budget int64, v any) error {
+	if err := c.admit(ctx, resp); err != nil {
+		resp.Body.Close()
+		return err
+	}
+	return decode(resp, budget, v)
+}
+
 // CancelExec cancels the command that was sent with this id, queued or
 // running. It returns ErrNotFound when there is none.
 func (c *Client) CancelExec(ctx context.Context, pod Pod, id string) error {

@@ -101,14 +101,10 @@ func (c *Client) Processes(ctx context.Context, pod Pod) (*ProcessList, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.admit(ctx, resp); err != nil {
-		resp.Body.Close()
-		return nil, err
-	}
 	var answer struct {
 		Processes fewProcesses `json:"processes"`
 	}
-	if err := decode(resp, maxProcessList, &answer); err != nil {
+	if err := c.decodeAdmitted(ctx, resp, maxProcessList, &answer); err != nil {
 		return nil, err
 	}
 	l := ProcessList{Processes: answer.Processes}
@@ -171,12 +167,8 @@ func (c *Client) ProcessOutput(ctx context.Context, pod Pod, id string, q Output
 	if err != nil {
 		return nil, err
 	}
-	if err := c.admit(ctx, resp); err != nil {
-		resp.Body.Close()
-		return nil, err
-	}
 	var o ProcessOutput
-	if err := decode(resp, maxOutputAnswer, &o); err != nil {
+	if err := c.decodeAdmitted(ctx, resp, maxOutputAnswer, &o); err != nil {
 		return nil, err
 	}
 	return &o, checkOutput(q, &o)
