@@ -48,15 +48,7 @@ func Start(ctx context.Context, o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := client.GenerateKey()
-	if err != nil {
-		return nil, err
-	}
-	signer, err := client.NewSigner(map[string][]byte{KeyID + ".pem": key})
-	if err != nil {
-		return nil, err
-	}
-	keys, err := signer.PublicKeys()
+	key, signer, keys, err := newSigner()
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +69,19 @@ func Start(ctx context.Context, o Options) (*Agent, error) {
 		return nil, fmt.Errorf("bind session: %w\n%s", err, a.Log)
 	}
 	return a, nil
+}
+
+// newSigner makes an agent's key, what signs with it, and the keys that the agent
+// believes.
+func newSigner() (key []byte, signer *client.Signer, keys string, err error) {
+	if key, err = client.GenerateKey(); err != nil {
+		return nil, nil, "", err
+	}
+	if signer, err = client.NewSigner(map[string][]byte{KeyID + ".pem": key}); err != nil {
+		return nil, nil, "", err
+	}
+	keys, err = signer.PublicKeys()
+	return key, signer, keys, err
 }
 
 // hiding mounts nothing over its arguments up to --, and becomes what follows.

@@ -33,15 +33,7 @@ type Files struct {
 
 // StartFiles serves the artifacts of workspace.
 func StartFiles(workspace string, clock artifact.Clock) (*Files, error) {
-	key, err := client.GenerateKey()
-	if err != nil {
-		return nil, err
-	}
-	signer, err := client.NewSigner(map[string][]byte{KeyID + ".pem": key})
-	if err != nil {
-		return nil, err
-	}
-	public, err := signer.PublicKeys()
+	key, _, public, err := newSigner()
 	if err != nil {
 		return nil, err
 	}
