@@ -10,16 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-dev/berth/sandbox-agent/artifact"
 	"github.com/berth-dev/berth/sandbox-agent/background"
-	"github.com/berth-dev/berth/sandbox-agent/detached"
-	"github.com/berth-dev/berth/sandbox-agent/execlog"
-	"github.com/berth-dev/berth/sandbox-agent/files"
 	"github.com/berth-dev/berth/sandbox-agent/httpapi"
 	"github.com/berth-dev/berth/sandbox-agent/initproc"
 	"github.com/berth-dev/berth/sandbox-agent/process"
 	"github.com/berth-dev/berth/sandbox-agent/shell"
-	"github.com/berth-dev/berth/sandbox-agent/upload"
 	"github.com/berth-dev/berth/sandbox-agent/wire"
 )
 
@@ -65,12 +60,9 @@ func Run(o Options, environ []string) (int, error) {
 func run(o Options, environ []string) (int, error) {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	own, rest := split(environ)
-	var gate httpapi.Gate = httpapi.Local{Unix: o.Unix != ""}
-	if !o.InsecureNoAuth {
-		var err error
-		if gate, err = signed(own); err != nil {
-			return 0, err
-		}
+	gate, err := newGate(o, own)
+	if err != nil {
+		return 0, err
 	}
 	term, err := initproc.Protect()
 	if err != nil {
@@ -102,39 +94,18 @@ func run(o Options, environ []string) (int, error) {
 		return exitNoShell, tellNoShell(terminationLog)
 	}
 	defer guardMemory(log, watch, sh)()
-	store, err := artifact.NewStore(o.Workspace, spools, artifact.SystemClock{})
+	stores, err := openStores(o.Workspace, spools)
 	if err != nil {
 		return 0, err
 	}
-	logs, err := execlog.New(o.Workspace, store, artifact.SystemClock{})
-	if err != nil {
-		return 0, err
-	}
-	api := httpapi.New(sh, store, gate, log)
+	api := httpapi.New(sh, stores.artifacts, gate, log)
 	api.KeepProcesses(processes)
-	api.KeepLogs(logs)
-	api.KeepDetached(detached.New(spools, artifact.SystemClock{}))
-	uploads, err := upload.NewStore(o.Workspace, time.Now)
-	if err != nil {
-		return 0, err
-	}
-	tools, err := files.NewStore(o.Workspace)
-	if err != nil {
-		return 0, err
-	}
-	api.KeepUploads(uploads, artifact.SystemClock{})
-	api.KeepFiles(tools)
+	stores.serve(api)
 	if o.InsecureNoAuth {
 		api.BindLocally()
 	}
 	failed := make(chan error, 1)
-	server := &http.Server{
-		Handler:           guard{limits, failed}.handler(api),
-		ReadHeaderTimeout: headerTime,
-		IdleTimeout:       idleTime,
-		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	server := newServer(guard{limits, failed}.handler(api), log)
 	go func() { failed <- server.Serve(listener{socket, limits}) }()
 	log.Info("Agent listened", "address", socket.Addr().String(), "shell", sh.Kind())
 
@@ -144,12 +115,30 @@ func run(o Options, environ []string) (int, error) {
 	case <-term:
 	}
 	log.Info("Agent began to drain")
-	return 0, end(api, server, store, uploads, tools, processes, sh)
+	return 0, end(api, server, stores, processes, sh)
+}
+
+// newGate lets in who has a token or, by hand, who is on this machine.
+func newGate(o Options, own map[string]string) (httpapi.Gate, error) {
+	if o.InsecureNoAuth {
+		return httpapi.Local{Unix: o.Unix != ""}, nil
+	}
+	return signed(own)
+}
+
+func newServer(handler http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
 }
 
 // end lets running commands finish and background processes end, then ends
 // everything else.
-func end(api *httpapi.Server, server *http.Server, store *artifact.Store, uploads *upload.Store, tools *files.Store, processes *background.Registry, sh *shell.Shell) error {
+func end(api *httpapi.Server, server *http.Server, stores *stores, processes *background.Registry, sh *shell.Shell) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	var ending sync.WaitGroup
@@ -164,7 +153,7 @@ func end(api *httpapi.Server, server *http.Server, store *artifact.Store, upload
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), endTime)
 	defer cancel()
-	err = errors.Join(err, store.Close(), uploads.Close(), tools.Close(), sh.Close(ctx))
+	err = errors.Join(err, stores.close(), sh.Close(ctx))
 	processes.Close()
 	return err
 }
