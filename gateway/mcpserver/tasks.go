@@ -146,8 +146,12 @@ func (s podTasks) onTask(ctx context.Context, header http.Header, handle string,
 	return err
 }
 
-// ofSession tells whether a request's X-Session-ID, if it has one, is the task's.
+// ofSession tells whether what a request's headers say of the session, if anything, is
+// the task's.
 func ofSession(header http.Header, id tasks.ID) bool {
-	values := header.Values(session.Header)
-	return len(values) == 0 || len(values) == 1 && values[0] == id.Key.Name
+	is := func(name, value string) bool {
+		values := header.Values(name)
+		return len(values) == 0 || len(values) == 1 && values[0] == value
+	}
+	return is(session.Header, id.Key.Name) && is(session.NamespaceHeader, id.Namespace)
 }

@@ -114,28 +114,32 @@ func (l Listener) listen(w http.ResponseWriter, r *http.Request, m message) {
 	var known []*Task
 	agreed := []string{}
 	for _, id := range unique(m.Params.Notifications.TaskIDs) {
-		// What a result takes is given back once it is told, not with the stream.
 		ctx, drop := cancellation.Attempt(r.Context())
 		task, err := l.Source.Get(ctx, r.Header, id, 0)
-		drop()
 		if err == nil {
-			known, agreed = append(known, task), append(agreed, id)
+			without := *task // results are got one by one, each when it is told
+			without.Result = nil
+			known, agreed = append(known, &without), append(agreed, id)
 		}
+		drop()
 	}
 	s := &stream{w: w, subscription: m.ID}
 	s.begin()
 	s.notify(methodAcknowledged, map[string]any{"notifications": map[string]any{"taskIds": agreed}, "_meta": s.meta()})
 	var following sync.WaitGroup
 	var broken atomic.Bool // a stream without an end is to be begun anew
-	for _, task := range known {
-		s.notify(methodNotify, notification{s.meta(), task})
-		if !task.Status.Final() {
-			following.Go(func() {
-				if !l.follow(r, task, s) {
-					broken.Store(true)
-				}
-			})
+	follow := func(task *Task) {
+		if !l.follow(r, task, s) {
+			broken.Store(true)
 		}
+	}
+	for _, task := range known {
+		if task.Status.Final() {
+			follow(task)
+			continue
+		}
+		s.notify(methodNotify, notification{s.meta(), task})
+		following.Go(func() { follow(task) })
 	}
 	following.Wait()
 	if r.Context().Err() == nil && !broken.Load() {
@@ -155,27 +159,36 @@ func unique(ids []string) (few []string) {
 	return few
 }
 
-// follow waits for the end of a task, and tells it. One that is no longer known has
-// failed. It returns false if its end can't be waited for.
+// follow waits for the end of a task, and tells it, with the room of its result given
+// back once it is told. One that is no longer known has failed. It returns false if its end can't be waited for.
 func (l Listener) follow(r *http.Request, task *Task, s *stream) (told bool) {
-	for !task.Status.Final() {
+	for {
+		asked := time.Now()
 		ctx, drop := cancellation.Attempt(r.Context())
-		defer drop()
 		next, err := l.Source.Get(ctx, r.Header, task.ID, pollTime)
 		switch {
-		case err != nil && !errors.Is(err, ErrNotFound):
-			return false
-		case err != nil:
+		case errors.Is(err, ErrNotFound):
 			failed := *task
 			failed.Fail(err.Error())
 			failed.PollInterval = 0
-			task = &failed
-		default:
-			task = next
+			next = &failed
+		case err != nil:
+			drop()
+			return false
+		}
+		if next.Status.Final() {
+			s.notify(methodNotify, notification{s.meta(), next})
+			drop()
+			return true
+		}
+		drop()
+		// An agent that doesn't wait is not asked more often for it.
+		select {
+		case <-time.After(PollInterval - time.Since(asked)):
+		case <-r.Context().Done():
+			return false
 		}
 	}
-	s.notify(methodNotify, notification{s.meta(), task})
-	return true
 }
 
 type notification struct {

@@ -1,0 +1,72 @@
+package tasks
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/berth-dev/berth/gateway/cancellation"
+)
+
+// hasty is a source whose agent answers at once, whatever it was asked to wait, and
+// whose tasks end when they were asked about so often.
+type hasty struct {
+	Source
+	asked, ends int
+	// held is how many answers have room, most how many had it at once.
+	held, most int
+}
+
+func (h *hasty) Get(ctx context.Context, _ http.Header, id string, _ time.Duration) (*Task, error) {
+	h.asked++
+	h.held++
+	h.most = max(h.most, h.held)
+	cancellation.AtEnd(ctx, func() { h.held-- })
+	task := &Task{ID: id, Status: Working}
+	if h.asked >= h.ends {
+		task.Status, task.Result = Completed, &mcp.CallToolResult{}
+	}
+	synctest.Wait() // until what was given back is
+	return task, nil
+}
+
+// An agent that doesn't wait for the end of a task doesn't keep the gateway busy, and
+// nothing is kept of its answers.
+func TestAgentThatDoesNotWaitIsAskedNowAndThen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		source := &hasty{ends: 1000}
+		_, told := listening(t, newListener(source), []string{"x"}, unchanged)
+		if got, want := strings.Join(told, ","), "agreed 1,x working,x completed,result complete"; got != want {
+			t.Errorf("told %s, want %s", got, want)
+		}
+		if took, least := time.Since(began), 998*PollInterval; took < least {
+			t.Errorf("asked 1000 times within %s, want %s at least", took, least)
+		}
+		if source.most != 1 {
+			t.Errorf("the room of %d answers was held at a time, want 1", source.most)
+		}
+	})
+}
+
+// Of tasks that have ended, the results are held one at a time, however slowly the
+// client reads.
+func TestResultsAreHeldOneAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &hasty{}
+		_, told := listening(t, newListener(source), []string{"x", "y", "z"}, unchanged)
+		if got, want := strings.Join(told, ","), "agreed 3,x completed,y completed,z completed,result complete"; got != want {
+			t.Errorf("told %s, want %s", got, want)
+		}
+		if source.most != 1 || source.asked != 6 {
+			t.Errorf("%d answers were held at a time and %d asked for, want 1 and 6", source.most, source.asked)
+		}
+	})
+}
