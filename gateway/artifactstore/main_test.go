@@ -5,12 +5,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/minio/minio-go/v7"
@@ -28,7 +30,8 @@ var server struct {
 	once sync.Once
 	dir  string
 	*s3server.Server
-	err error
+	err     error
+	buckets atomic.Int64
 }
 
 func TestMain(m *testing.M) {
@@ -71,8 +74,7 @@ func newBench(t *testing.T, change func(*Config)) *bench {
 	if server.err != nil {
 		t.Fatal(server.err)
 	}
-	bucket := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
-	bucket = bucket[:min(len(bucket), 63)]
+	bucket := fmt.Sprintf("bucket-%d", server.buckets.Add(1))
 	if err := server.MakeBucket(t.Context(), bucket); err != nil {
 		t.Fatal(err)
 	}
