@@ -101,10 +101,11 @@ func (d *Dispatcher) explain(ctx context.Context, rec *session.Record, err error
 }
 
 // beyondArtifact tells whether a part of an artifact was asked for that begins
-// beyond its end. Of a file, an agent says in its own words what it has.
+// beyond its end; of an empty one, no agent says so. Of a file, an agent says in its
+// own words what it has.
 func beyondArtifact(err error) bool {
 	var refusal *client.Error
-	return errors.As(err, &refusal) && errors.Is(refusal, client.ErrRange) && refusal.Code != client.CodeOutOfRange
+	return errors.Is(err, client.ErrRange) && (!errors.As(err, &refusal) || refusal.Code != client.CodeOutOfRange)
 }
 
 // advice ends the text of a refusal that doesn't last.

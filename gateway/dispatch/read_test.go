@@ -124,6 +124,7 @@ func TestNothingToRead(t *testing.T) {
 		"malformed id": {client.ErrNotFound, artifact.ErrNotFound},
 		"fresh agent":  {&client.Error{Status: 409, Code: "session_required"}, artifact.ErrNotFound},
 		"beyond":       {&client.Error{Status: 416, Code: "unknown"}, artifact.ErrRange},
+		"part of none": {client.ErrRange, artifact.ErrRange},
 	} {
 		store, agent := newOne(), &reader{refuses: tc.refuses}
 		d := New(agent, store, store, nil, slog.New(slog.DiscardHandler), func(string) {})
