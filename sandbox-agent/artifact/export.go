@@ -92,7 +92,7 @@ func (e *export) insert(it *item) (wire.Artifact, error) {
 	}
 	it.ID, it.users, it.bytes = newID(), 1, e.bytes
 	it.expires = s.clock.Now().Add(Lifetime)
-	it.ExpiresIn = wire.ArtifactLifetimeSecond
+	it.ExpiresIn = wire.ArtifactLifetimeSeconds
 	s.byID[it.ID] = s.ages.PushBack(it)
 	s.open.Add(1)
 	s.arm()

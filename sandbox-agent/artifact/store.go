@@ -22,7 +22,7 @@ type Clock interface {
 }
 
 // Lifetime is how long an artifact is held.
-const Lifetime = wire.ArtifactLifetimeSecond * time.Second
+const Lifetime = wire.ArtifactLifetimeSeconds * time.Second
 
 // maxTurns is how many exports read much at a time: archives, and digests of large
 // files. Each keeps a processor busy, and some megabytes of memory.

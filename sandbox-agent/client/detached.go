@@ -16,8 +16,8 @@ type ExecState = wire.ExecState
 // Bounds of detached commands that callers need.
 const (
 	MaxDetachedResults = wire.MaxDetachedResults
-	DetachedLifetime   = wire.DetachedLifetimeSecond // seconds
-	MaxExecWait        = wire.MaxExecWait            // seconds
+	DetachedLifetime   = wire.DetachedLifetimeSeconds // seconds
+	MaxExecWait        = wire.MaxExecWait             // seconds
 )
 
 // CodeBadRequest is that of a request that the agent doesn't understand.
@@ -92,7 +92,7 @@ func checkState(id string, s *ExecState) error {
 		return badAnswer("a command that runs and has ended")
 	case !s.Running && (s.Ended == nil || (s.Result == nil) == (s.Error == nil)):
 		return badAnswer("a command that has ended without an end")
-	case s.ExpiresIn < 0 || s.ExpiresIn > wire.DetachedLifetimeSecond:
+	case s.ExpiresIn < 0 || s.ExpiresIn > wire.DetachedLifetimeSeconds:
 		return badAnswer("impossible expiry")
 	}
 	if s.Error != nil {

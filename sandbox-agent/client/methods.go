@@ -80,7 +80,7 @@ func (c *Client) CancelExec(ctx context.Context, pod Pod, id string) error {
 }
 
 // Export takes a file, or an archive, as an artifact that can be read for
-// ArtifactLifetime seconds. An archive or a digest may take ExportSeconds.
+// its ExpiresIn, in seconds. An archive or a digest may take ExportSeconds.
 func (c *Client) Export(ctx context.Context, pod Pod, request ExportRequest) (*Artifact, error) {
 	limit := c.options.Timeout
 	if request.Archive || request.Digest {

@@ -49,7 +49,6 @@ const (
 	DefaultArtifactBytes      = wire.DefaultArtifactBytes
 	DefaultLogBytes           = wire.DefaultLogBytes
 	DefaultArtifactTotalBytes = wire.DefaultArtifactTotalBytes
-	ArtifactLifetime          = wire.ArtifactLifetimeSecond // seconds
 	ExportSeconds             = wire.ExportSeconds
 	ShellBash                 = wire.ShellBash
 	ShellSh                   = wire.ShellSh

@@ -42,7 +42,7 @@ func checkLog(l *LogFile) error {
 		return badAnswer("log id is malformed")
 	case !logPath.MatchString(l.Path):
 		return badAnswer("log path is malformed")
-	case l.Size < 0, l.ExpiresIn < 0 || l.ExpiresIn > wire.LogLifetimeSecond:
+	case l.Size < 0, l.ExpiresIn < 0 || l.ExpiresIn > wire.LogLifetimeSeconds:
 		return badAnswer("log size or expiry is impossible")
 	}
 	return nil
@@ -54,7 +54,7 @@ func checkArtifact(a *Artifact) error {
 		return badAnswer("artifact id is malformed")
 	case a.Name == "" || len(a.Name) > filename.Max || strings.ContainsAny(a.Name, "/\x00") || !utf8.ValidString(a.Name):
 		return badAnswer("artifact name is malformed")
-	case a.Size < 0, a.ExpiresIn < 0 || a.ExpiresIn > wire.LogLifetimeSecond: // a log is read as an artifact
+	case a.Size < 0, a.ExpiresIn < 0 || a.ExpiresIn > wire.LogLifetimeSeconds: // a log is read as an artifact
 		return badAnswer("artifact size or expiry is impossible")
 	case a.SHA256 != "" && !sha256Hex.MatchString(a.SHA256):
 		return badAnswer("artifact digest is malformed")

@@ -12,7 +12,7 @@ import (
 )
 
 // Lifetime is how long a result is kept after its command's end.
-const Lifetime = wire.DetachedLifetimeSecond * time.Second
+const Lifetime = wire.DetachedLifetimeSeconds * time.Second
 
 // ErrNotFound is returned for a command that was not detached or whose result is
 // no longer kept.

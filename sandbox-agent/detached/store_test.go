@@ -64,7 +64,7 @@ func TestACommandRunsAndThenHasAResult(t *testing.T) {
 		s.Keep(c, result, false)
 		end := now.Time.UTC()
 		now.Advance(time.Minute)
-		want := wire.ExecState{ID: "a", Sent: sent, Ended: &end, ExpiresIn: wire.DetachedLifetimeSecond - 60, Result: &result}
+		want := wire.ExecState{ID: "a", Sent: sent, Ended: &end, ExpiresIn: wire.DetachedLifetimeSeconds - 60, Result: &result}
 		for range 2 { // it can be read again
 			if diff := cmp.Diff(want, get(t, s, "a")); diff != "" {
 				t.Errorf("%s: once it has ended (-want +got):\n%s", name, diff)

@@ -153,7 +153,7 @@ func (l *Log) finish() (*wire.LogFile, string) {
 	if err := l.store.finish(l); err != nil {
 		return nil, fmt.Sprintf("The log of the whole output can't be read: %v.", err)
 	}
-	return &wire.LogFile{ID: l.id, Path: l.relative(), Size: l.size, Truncated: l.failure != nil, ExpiresIn: wire.LogLifetimeSecond}, notice
+	return &wire.LogFile{ID: l.id, Path: l.relative(), Size: l.size, Truncated: l.failure != nil, ExpiresIn: wire.LogLifetimeSeconds}, notice
 }
 
 // cause drops the name from an error of writing.

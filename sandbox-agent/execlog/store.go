@@ -11,7 +11,7 @@ import (
 )
 
 // Lifetime is how long a log is kept after its command's end.
-const Lifetime = wire.LogLifetimeSecond * time.Second
+const Lifetime = wire.LogLifetimeSeconds * time.Second
 
 // maxLogs is how many logs are kept: each has a descriptor open.
 const maxLogs = 128

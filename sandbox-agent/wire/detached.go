@@ -9,8 +9,8 @@ const (
 	// room.
 	MaxDetachedResults  = 64
 	DetachedResultBytes = 64 << 20
-	// DetachedLifetimeSecond is how long a result is kept after its command's end.
-	DetachedLifetimeSecond = 3600
+	// DetachedLifetimeSeconds is how long a result is kept after its command's end.
+	DetachedLifetimeSeconds = 3600
 	// MaxExecWait bounds a long poll for a command's end, in seconds.
 	MaxExecWait = 60
 )

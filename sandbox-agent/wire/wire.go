@@ -47,16 +47,16 @@ const (
 
 // Defaults of Limits, and their bounds.
 const (
-	DefaultCommandTimeout  = 60
-	MaxCommandTimeout      = 300
-	DefaultOutputBytes     = 256 << 10
-	MaxOutputBytes         = 4 << 20
-	DefaultArtifactBytes   = 8 << 20
-	ArtifactLifetimeSecond = 300
+	DefaultCommandTimeout   = 60
+	MaxCommandTimeout       = 300
+	DefaultOutputBytes      = 256 << 10
+	MaxOutputBytes          = 4 << 20
+	DefaultArtifactBytes    = 8 << 20
+	ArtifactLifetimeSeconds = 300
 	// DefaultArtifactTotalBytes has room for MaxArtifacts of DefaultArtifactBytes.
 	DefaultArtifactTotalBytes = 1 << 30
 	DefaultLogBytes           = 1 << 30
-	LogLifetimeSecond         = 3600
+	LogLifetimeSeconds        = 3600
 )
 
 // Session is the body of PUT /v1/session: which Sandbox this agent serves.
