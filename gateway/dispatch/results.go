@@ -13,12 +13,14 @@ import (
 const (
 	costOfByte = 30
 	mostCost   = 6 * client.MaxResult
-	// resultRoom bounds what large results cost at a time.
-	resultRoom = 4 * mostCost
+	// resultRoom bounds what large results cost at a time. One caller may have three
+	// quarters of it.
+	resultRoom  = 4 * mostCost
+	resultsEach = resultRoom * 3 / 4
 )
 
 // AdmitResults returns what client.Options.Admit is in a gateway.
 func AdmitResults() func(ctx context.Context, size int64) error {
-	results := room.New(resultRoom)
+	results := room.New(resultRoom, resultsEach)
 	return func(ctx context.Context, size int64) error { return results.Admit(ctx, min(size*costOfByte, mostCost)) }
 }

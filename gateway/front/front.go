@@ -75,7 +75,7 @@ type Front struct {
 // Handler returns the routes: mcp at /mcp, DELETE /sessions/{id},
 // POST /sessions/{id}/files and GET /artifacts/{token}.
 func (f *Front) Handler(mcp http.Handler) http.Handler {
-	f.bodies = room.New(bodyRoom)
+	f.bodies = newBodies(f.Options.MaxBody)
 	f.streams = places.New(f.Options.Streams.Max, f.Options.Streams.Each)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", f.Options.KeepAlive.wrap(f.cancel(mcp)))

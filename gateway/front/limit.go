@@ -47,6 +47,12 @@ const (
 	smallBody  = 64 << 10
 )
 
+// newBodies returns the room of all bodies. What one caller may have of it leaves
+// enough for another's largest, for it is held as long as a command runs.
+func newBodies(maxBody int64) *room.Room {
+	return room.New(bodyRoom, max(bodyRoom-costOf(maxBody), bodyRoom/2))
+}
+
 // costOf is what a body of so many bytes takes of the room.
 func costOf(size int64) int64 {
 	if size < smallBody {

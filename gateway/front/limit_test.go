@@ -18,7 +18,7 @@ import (
 // R21: large bodies wait for each other, small ones for nobody.
 func TestLargeBodiesWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &Front{Metrics: metrics.New(func() int { return 0 }), Options: Options{MaxBody: 4 << 20}, bodies: room.New(bodyRoom)}
+		f := &Front{Metrics: metrics.New(func() int { return 0 }), Options: Options{MaxBody: 4 << 20}, bodies: room.New(bodyRoom, bodyRoom)}
 		post := func(size int) (status int, took time.Duration) {
 			start := time.Now()
 			w := httptest.NewRecorder()
@@ -60,7 +60,7 @@ func TestUnannouncedBodyKeepsWhatItTakes(t *testing.T) {
 
 func unannounced(t *testing.T, size int, want int64) {
 	f := &Front{
-		Metrics: metrics.New(func() int { return 0 }), Calls: cancellation.NewRegistry(time.Now), bodies: room.New(bodyRoom),
+		Metrics: metrics.New(func() int { return 0 }), Calls: cancellation.NewRegistry(time.Now), bodies: room.New(bodyRoom, bodyRoom),
 		Options: Options{MaxBody: 4 << 20, Draining: t.Context(), Ending: t.Context()},
 	}
 	free := func(bytes int64) bool {

@@ -24,8 +24,9 @@ const (
 	// maxRead is how much one read returns.
 	maxRead = 8 << 20
 	// readBudget bounds what all reads of this replica hold until it has been
-	// sent; more wait their turn.
+	// sent; more wait their turn. One caller may have three quarters of it.
 	readBudget = 8 * maxRead
+	readsEach  = readBudget * 3 / 4
 	// spliceAbove is the size from which an artifact is encoded while it is sent.
 	spliceAbove = 64 << 10
 )

@@ -38,7 +38,7 @@ func (endless) Close() error { return nil }
 // doesn't count.
 func TestReadFromADribblingPodEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{Artifacts: dribbling{}, reads: room.New(8)}
+		s := &Server{Artifacts: dribbling{}, reads: room.New(8, 8)}
 		scope, answered := context.WithCancel(t.Context())
 		if err := s.reads.Admit(cancellation.WithScope(t.Context(), scope), 8); err != nil {
 			t.Fatal(err)

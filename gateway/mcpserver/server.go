@@ -88,7 +88,7 @@ const instructions = `Each session is a sandbox of its own with a persistent she
 
 // Handler returns the server of both protocol eras, for one URL.
 func (s *Server) Handler() http.Handler {
-	s.reads = room.New(readBudget)
+	s.reads = room.New(readBudget, readsEach)
 	options := &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       slog.New(slog.DiscardHandler),

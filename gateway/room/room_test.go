@@ -14,7 +14,7 @@ import (
 // not for ever.
 func TestRoomIsHeldUntilTheAnswerWasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		room := New(100)
+		room := New(100, 100)
 		request := func() (context.Context, context.CancelFunc) {
 			scope, answered := context.WithCancel(t.Context())
 			return cancellation.WithScope(t.Context(), scope), answered
@@ -38,7 +38,7 @@ func TestRoomIsHeldUntilTheAnswerWasSent(t *testing.T) {
 }
 
 func TestRoomIsNotTakenByWhoGoes(t *testing.T) {
-	room := New(100)
+	room := New(100, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := room.Admit(ctx, 60); !errors.Is(err, context.Canceled) {
@@ -53,7 +53,7 @@ func TestRoomIsNotTakenByWhoGoes(t *testing.T) {
 // wait for itself, and everybody behind it too.
 func TestRoomIsNotAwaitedInABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		room := New(100)
+		room := New(100, 100)
 		scope, answered := context.WithCancel(t.Context())
 		batch := cancellation.WithBatch(cancellation.WithScope(t.Context(), scope))
 		if err := room.Admit(batch, 60); err != nil {
