@@ -112,14 +112,17 @@ func (l Listener) listen(w http.ResponseWriter, r *http.Request, m message) {
 	}
 	defer leave()
 	var known []*Task
-	agreed := []string{}
+	agreed, working := []string{}, 0
 	for _, id := range unique(m.Params.Notifications.TaskIDs) {
 		ctx, drop := cancellation.Attempt(r.Context())
 		task, err := l.Source.Get(ctx, r.Header, id, 0)
 		if err == nil {
 			without := *task // results are got one by one, each when it is told
 			without.Result = nil
-			known, agreed = append(known, &without), append(agreed, id)
+			if leave, ok := l.place(r.Context(), &without, &working); ok {
+				defer leave()
+				known, agreed = append(known, &without), append(agreed, id)
+			}
 		}
 		drop()
 	}
@@ -145,6 +148,18 @@ func (l Listener) listen(w http.ResponseWriter, r *http.Request, m message) {
 	if r.Context().Err() == nil && !broken.Load() {
 		s.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"resultType": resultComplete, "_meta": s.meta()}})
 	}
+}
+
+// place takes a place for a task that will be waited for, which is a request to an
+// agent as a call is. The first has its stream's.
+func (l Listener) place(ctx context.Context, task *Task, working *int) (leave func(), ok bool) {
+	if task.Status.Final() {
+		return func() {}, true
+	}
+	if *working++; *working == 1 {
+		return func() {}, true
+	}
+	return l.Enter(ctx)
 }
 
 // unique returns the first MaxListened of ids, each once.
@@ -221,9 +236,9 @@ func (s *stream) notify(method string, params any) {
 
 // send writes one event. A client that is gone ends its request's context.
 func (s *stream) send(v any) {
-	data := encode(v)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	data := encode(v) // one at a time: its client chose how long the id in each is
 	_, _ = s.w.Write([]byte("event: message\ndata: "))
 	_, _ = s.w.Write(data)
 	_, _ = s.w.Write([]byte("\n\n"))

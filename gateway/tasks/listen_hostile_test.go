@@ -70,3 +70,30 @@ func TestResultsAreHeldOneAtATime(t *testing.T) {
 		}
 	})
 }
+
+// Each task that is waited for is a request to an agent: it takes a place, beyond the
+// stream's own, until the stream ends. What finds none isn't agreed to.
+func TestEachTaskThatIsWaitedForTakesAPlace(t *testing.T) {
+	t.Parallel()
+	for places, want := range map[int]string{
+		1: "agreed 2,0s completed,1m working,1m completed,result complete",
+		2: "agreed 3,0s completed,1m working,2m working,1m completed,2m completed,result complete",
+		3: "agreed 4,0s completed,1m working,2m working,3m working,1m completed,2m completed,3m completed,result complete",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			left := places
+			l := newListener(fake{began: time.Now()})
+			l.Enter = func(context.Context) (func(), bool) {
+				if left == 0 {
+					return nil, false
+				}
+				left--
+				return func() { left++ }, true
+			}
+			_, told := listening(t, l, []string{"0s", "1m", "2m", "3m"}, unchanged)
+			if got := strings.Join(told, ","); got != want || left != places {
+				t.Errorf("%d places: told %s, want %s; %d are left", places, got, want, left)
+			}
+		})
+	}
+}
