@@ -1,49 +1,29 @@
 package gateway_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/golang-jwt/jwt/v5"
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/berth-dev/berth/gateway"
+	"github.com/berth-dev/berth/test/issuer"
 )
 
-// newIssuer is an OpenID provider on loopback. Its tokens are for audience berth.
+// newIssuer is an OpenID provider on loopback.
 func newIssuer(t testing.TB) (url string, token func(subject string) string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	i, err := issuer.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	point, err := key.PublicKey.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b64 := base64.RawURLEncoding.EncodeToString
-	mux := http.NewServeMux()
-	answer := func(path string, v any) {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { agentJSON(w, v) })
-	}
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	answer("/.well-known/openid-configuration", object{"issuer": server.URL, "jwks_uri": server.URL + "/keys"})
-	answer("/keys", object{"keys": []object{{"kty": "EC", "crv": "P-256", "kid": "k", "x": b64(point[1:33]), "y": b64(point[33:])}}})
-	return server.URL, func(subject string) string {
-		token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{
-			"iss": server.URL, "aud": "berth", "sub": subject, "exp": time.Now().Add(time.Hour).Unix(), "groups": []string{"developers", "system:masters"},
-		})
-		token.Header["kid"] = "k"
-		signed, err := token.SignedString(key)
+	t.Cleanup(i.Stop)
+	return i.URL, func(subject string) string {
+		signed, err := i.Token(subject, "developers", "system:masters")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +34,7 @@ func newIssuer(t testing.TB) (url string, token func(subject string) string) {
 // withIssuer takes an issuer's tokens beside the API server's.
 func withIssuer(url string) func(*gateway.Options) {
 	return func(o *gateway.Options) {
-		o.Auth, o.OIDC.Issuer, o.OIDC.Audience = "tokenreview,oidc", url, "berth"
+		o.Auth, o.OIDC.Issuer, o.OIDC.Audience = "tokenreview,oidc", url, issuer.Audience
 	}
 }
 

@@ -2,15 +2,9 @@ package gateway_test
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/base64"
-	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -19,42 +13,23 @@ import (
 
 	"github.com/berth-dev/berth/gateway"
 	"github.com/berth-dev/berth/test/integration/apiserver"
+	"github.com/berth-dev/berth/test/issuer"
 )
 
-// issuer is an OpenID provider on loopback.
-type issuer struct {
-	url string
-	key ed25519.PrivateKey
-}
+// openID is an OpenID provider on loopback.
+type openID struct{ *issuer.Issuer }
 
-func startIssuer() *issuer {
+func startIssuer() openID {
 	GinkgoHelper()
-	public, private, err := ed25519.GenerateKey(rand.Reader)
+	i, err := issuer.Start()
 	Expect(err).NotTo(HaveOccurred())
-	mux := http.NewServeMux()
-	server := httptest.NewServer(mux)
-	DeferCleanup(server.Close)
-	for path, document := range map[string]any{
-		"/.well-known/openid-configuration": map[string]string{"issuer": server.URL, "jwks_uri": server.URL + "/keys"},
-		"/keys": map[string]any{"keys": []map[string]string{{
-			"kty": "OKP", "crv": "Ed25519", "kid": "k", "x": base64.RawURLEncoding.EncodeToString(public),
-		}}},
-	} {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
-			defer GinkgoRecover()
-			Expect(json.NewEncoder(w).Encode(document)).To(Succeed())
-		})
-	}
-	return &issuer{server.URL, private}
+	DeferCleanup(i.Stop)
+	return openID{i}
 }
 
-func (i *issuer) token(subject string, groups ...string) string {
+func (i openID) token(subject string, groups ...string) string {
 	GinkgoHelper()
-	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{
-		"iss": i.url, "aud": "berth", "sub": subject, "groups": groups, "exp": time.Now().Add(time.Hour).Unix(),
-	})
-	token.Header["kid"] = "k"
-	signed, err := token.SignedString(i.key)
+	signed, err := i.Token(subject, groups...)
 	Expect(err).NotTo(HaveOccurred())
 	return signed
 }
@@ -103,7 +78,7 @@ var _ = Describe("A caller of an OpenID Connect issuer", func() {
 		}
 		i := startIssuer()
 		url := startGateway(startAgent(0).options(), func(o *gateway.Options) {
-			o.Auth, o.OIDC.Issuer, o.OIDC.Audience = "tokenreview,oidc", i.url, "berth"
+			o.Auth, o.OIDC.Issuer, o.OIDC.Audience = "tokenreview,oidc", i.URL, issuer.Audience
 			o.ReadyTimeout = 100 * time.Millisecond // nobody makes sessions ready here
 		})
 		const template = "X-Sandbox-Template"
@@ -113,7 +88,7 @@ var _ = Describe("A caller of an OpenID Connect issuer", func() {
 		By("making sessions of users, as theirs")
 		_, text := run(ctx, url, user, "oidc-user", template, "default")
 		Expect(text).To(ContainSubstring("is not ready"))
-		Expect(sandboxOf(ctx, "sandboxes", "oidc-user").Spec.Owner).To(Equal("oidc:" + i.url + "#alice"))
+		Expect(sandboxOf(ctx, "sandboxes", "oidc-user").Spec.Owner).To(Equal("oidc:" + i.URL + "#alice"))
 
 		By("asking who may use another template")
 		_, text = run(ctx, url, user, "oidc-gpu", template, "gpu")
