@@ -55,6 +55,7 @@ func (d *Dispatcher) ExecDetachable(ctx context.Context, req session.Request, co
 	id := execID()
 	var result *client.ExecResult
 	var detached *Detached
+	var mayRunIn *session.Record
 	notice, err := d.call(ctx, req, never, func(ctx context.Context, rec *session.Record) (err error) {
 		timeout := Timeout(command.Timeout, rec.Limits)
 		request := client.ExecRequest{
@@ -70,10 +71,19 @@ func (d *Dispatcher) ExecDetachable(ctx context.Context, req session.Request, co
 		if err == nil && state != nil {
 			detached = &Detached{Place: Place{rec.PodUID, state.Sent}, ID: id}
 		}
+		if mayRunIn = nil; mayRun(err) {
+			mayRunIn = rec
+		}
 		return err
 	})
+	if err == nil && detached != nil && ctx.Err() != nil { // nobody is there to be given the task
+		err = cancelled(ctx, ctx.Err())
+	}
 	switch {
 	case err != nil:
+		if mayRunIn != nil {
+			d.abandon(ctx, mayRunIn, id)
+		}
 		return nil, nil, withNotice(err, notice)
 	case detached != nil:
 		detached.Notice = notice
@@ -81,6 +91,27 @@ func (d *Dispatcher) ExecDetachable(ctx context.Context, req session.Request, co
 	default:
 		result.Notice = JoinNotices(notice, result.Notice)
 		return result, nil, nil
+	}
+}
+
+// mayRun tells whether a call that ended so may have left a command behind: the answer
+// that it was detached may have been on its way.
+func mayRun(err error) bool {
+	var refusal *client.Error
+	return !errors.As(err, &refusal) && !errors.Is(err, client.ErrNotSent)
+}
+
+// abandonTime is what an agent gets to end a command that nobody can ask for.
+const abandonTime = 2 * time.Second
+
+// abandon ends a command whose id nobody has: else it would run, and keep others from
+// running, until its time-out.
+func (d *Dispatcher) abandon(ctx context.Context, rec *session.Record, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTime)
+	defer cancel()
+	err := d.agent.CancelExec(ctx, rec.Pod(), id)
+	if err != nil && !errors.Is(err, client.ErrNotFound) { // which it is if it ended with its call
+		d.log.InfoContext(ctx, "Command of a call that failed could not be ended", "namespace", rec.Namespace, "session", rec.Name, "podUID", rec.PodUID, "error", err)
 	}
 }
 

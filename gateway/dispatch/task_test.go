@@ -25,7 +25,10 @@ func (s *scripted) ExecState(_ context.Context, pod client.Pod, id string, _ tim
 	return &client.ExecState{ID: id}, s.next("state", pod)
 }
 
-func (s *scripted) CancelExec(_ context.Context, pod client.Pod, _ string) error {
+func (s *scripted) CancelExec(ctx context.Context, pod client.Pod, _ string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	return s.next("cancel", pod)
 }
 
@@ -70,7 +73,9 @@ func TestTasksAreAskedForWhereTheyAre(t *testing.T) {
 		lost    bool
 	}{
 		"command":                    {detach, answers{fine}, []string{"detach p1"}, "", false},
-		"command, broken":            {detach, answers{breaks}, []string{"detach p1"}, "the connection to the sandbox was lost; what was asked may have run", false},
+		"command, broken":            {detach, answers{breaks, unknown}, []string{"detach p1", "cancel p1"}, "the connection to the sandbox was lost; what was asked may have run", false},
+		"command, refused":           {detach, answers{unknown}, []string{"detach p1"}, "none", false},
+		"command, not sent, gone":    {detach, answers{unsent, ending(1000, unsent), unsent}, []string{"detach p1", "detach p1", "detach p1"}, "the sandbox could not be reached; nothing was run", false},
 		"command, not sent":          {detach, answers{unsent, fine}, []string{"detach p1", "detach p1"}, "", false},
 		"command, fresh agent":       {detach, answers{fresh, fine}, []string{"detach p1", "bind p1", "detach p1"}, "", false},
 		"command, older agent":       {detach, answers{old, fine}, []string{"detach p1", "exec p1"}, "", false},
@@ -104,5 +109,25 @@ func TestTasksAreAskedForWhereTheyAre(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestCommandOfACallThatIsGoneIsEnded: it was cancelled when the agent had just let the
+// command go, so that nobody has its id.
+func TestCommandOfACallThatIsGoneIsEnded(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]error{"its answer came": nil, "its answer was on the way": context.Canceled} {
+		ctx, cancel := context.WithCancel(t.Context())
+		store := newOne()
+		gone := func(*one) error { cancel(); return answer }
+		agent := &scripted{store: store, answers: []func(*one) error{gone, fine}}
+		_, task, err := New(agent, store, store, nil, slog.New(slog.DiscardHandler), func(string) {}).
+			ExecDetachable(ctx, session.Request{}, Command{Source: "x"}, time.Second)
+		if task != nil || err == nil || err.Error() != "the call was cancelled" {
+			t.Errorf("%s: task %v, error %v", name, task, err)
+		}
+		if diff := cmp.Diff([]string{"detach p1", "cancel p1"}, agent.asked); diff != "" {
+			t.Errorf("%s: the agent was asked (-want +got):\n%s", name, diff)
+		}
 	}
 }
