@@ -205,6 +205,8 @@ install: install-manifest $(if $(filter local,$(CLUSTER)),hack/bin/cluster) ## I
 
 .PHONY: uninstall
 uninstall: install-manifest $(if $(filter local,$(CLUSTER)),hack/bin/cluster) ## Remove Berth, and every sandbox with it.
+	@# A namespace that ends looks again only after half of the time that its pods may take, which gateways have minutes of.
+	$(KUBECTL) delete --ignore-not-found --cascade=foreground -n berth-system deployment/berth-controller deployment/berth-gateway
 	$(KUBECTL) delete --ignore-not-found -f dist/install.yaml
 
 hack/bin/cluster: FORCE
