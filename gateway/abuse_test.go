@@ -44,6 +44,7 @@ func TestAbusiveRequests(t *testing.T) {
 		"two hosts":                {post("Host: h\r\n", call), "400 Bad Request", "400 Bad Request"},
 		"no HTTP":                  {"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", "400 Bad Request", "400 Bad Request"},
 		"HTTP/2, unasked":          {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "401 Unauthorized", `{"error":{"code":"unauthenticated","message":"a bearer token for this gateway is required"}}` + "\n"},
+		"a token of another's":     {strings.Replace(post("X-Session-ID: s\r\n", call), "alice", "stranger", 1), "401 Unauthorized", `{"error":{"code":"unauthenticated","message":"the token is not one for this gateway, or has ended"}}` + "\n"},
 		"a tunnel to an address":   {"CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 10.0.0.1:443\r\nAuthorization: Bearer alice\r\n\r\n", "404 Not Found", noRoute},
 		"an address to forward to": {"GET http://169.254.169.254/latest HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer alice\r\n\r\n", "404 Not Found", noRoute},
 

@@ -15,7 +15,11 @@ func (f *Front) authenticate(next http.Handler) http.Handler {
 		case errors.Is(err, authn.ErrUnauthenticated):
 			f.Metrics.Refusal("unauthenticated")
 			w.Header().Set("WWW-Authenticate", f.challenge(r, err))
-			refuse(w, http.StatusUnauthorized, "unauthenticated", authn.ErrUnauthenticated.Error())
+			message := authn.ErrUnauthenticated.Error()
+			if errors.Is(err, authn.ErrInvalidToken) {
+				message = wrongToken
+			}
+			refuse(w, http.StatusUnauthorized, "unauthenticated", message)
 			return
 		case r.Context().Err() != nil:
 			return // nobody is there to be told

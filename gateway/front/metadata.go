@@ -77,12 +77,15 @@ func (f *Front) base(r *http.Request) (string, bool) {
 	return base, err == nil && u.Host == r.Host && r.Host != ""
 }
 
+// wrongToken tells no more than that: not why, nor whose it would be.
+const wrongToken = "the token is not one for this gateway, or has ended"
+
 // challenge is what a request without a token, or with a wrong one, is told
 // (RFC 6750 §3, RFC 9728 §5.1).
 func (f *Front) challenge(r *http.Request, err error) string {
 	challenge := `Bearer realm="berth"`
 	if errors.Is(err, authn.ErrInvalidToken) {
-		challenge += `, error="invalid_token", error_description="the token is not one for this gateway, or has ended"`
+		challenge += `, error="invalid_token", error_description="` + wrongToken + `"`
 	}
 	if base, ok := f.base(r); ok {
 		challenge += `, resource_metadata="` + base + metadataPath + `/mcp"`
