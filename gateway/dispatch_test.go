@@ -1,7 +1,9 @@
 package gateway_test
 
 import (
+	"compress/gzip"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -311,6 +313,18 @@ func TestHostileAgentAnswers(t *testing.T) {
 		"another type": func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(`{"stdout":""}`)) },
 		"impossible exit code": func(w http.ResponseWriter, _ *http.Request) {
 			agentJSON(w, client.ExecResult{ExitCode: 70000})
+		},
+		"a gzip bomb": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Encoding", "gzip")
+			packed := gzip.NewWriter(w)
+			io.WriteString(packed, `{"stdout":"`+strings.Repeat("x", 64<<20)+`"}`)
+			packed.Close()
+		},
+		"10 GB, announced": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", "10000000000")
+			w.WriteHeader(http.StatusOK)
 		},
 		"endless": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

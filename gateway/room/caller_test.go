@@ -39,7 +39,7 @@ func TestOneCallerLeavesRoomForOthers(t *testing.T) {
 		if err != nil || time.Since(start) != 0 {
 			t.Fatalf("error %v after %s, want room at once", err, time.Since(start))
 		}
-		time.Sleep(wait)
+		<-time.After(wait)
 		synctest.Wait()
 		first.Keep(10)
 		if again, err := room.Take(as(t, "alice"), 50); err != nil || time.Since(start) != wait {
