@@ -6,9 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killed is the exit code of a process that was killed: 128 and SIGKILL.
-const killed = 137
-
 // Cancel kills a process with all that it started, and notes that this was asked
 // for. One that has ended stays as it is.
 func (r *Registry) Cancel(ctx context.Context, id string) error {

@@ -187,7 +187,7 @@ func (e *entry) end(code *int, unknown bool) {
 	defer e.mu.Unlock()
 	e.running.Store(false)
 	e.code, e.unknown, e.ended = code, unknown, time.Now()
-	e.cancelled = e.cancelled && (unknown || code != nil && *code == killed)
+	e.cancelled = e.cancelled && (unknown || code != nil && *code == wire.ExitKilled)
 	e.tell()
 	close(e.done)
 }

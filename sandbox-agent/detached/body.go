@@ -2,7 +2,6 @@ package detached
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"os"
 	"strings"
@@ -27,7 +26,7 @@ const unkept = "The output could not be kept until it was asked for: there was n
 
 // write encodes a result and keeps it. How a command ended is kept in any case.
 func write(spools []string, result wire.ExecResult) body {
-	encoded := encode(result)
+	encoded := wire.Encode(result)
 	if len(encoded) <= inMemory {
 		return memory(encoded)
 	}
@@ -41,21 +40,11 @@ func write(spools []string, result wire.ExecResult) body {
 	result.OmittedBytes = result.StdoutBytes + result.StderrBytes
 	result.Stdout, result.Stderr, result.Truncated = "", "", true
 	result.Notice = strings.TrimSpace(result.Notice + " " + unkept)
-	return memory(encode(result))
+	return memory(wire.Encode(result))
 }
 
 func memory(encoded []byte) body {
 	return body{at: bytes.NewReader(encoded), size: int64(len(encoded))}
-}
-
-func encode(result wire.ExecResult) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(result); err != nil {
-		panic("detached: a type of the wire does not encode: " + err.Error())
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 func (b body) close() {

@@ -141,7 +141,7 @@ func (s *Store) arm() {
 	})
 }
 
-// State is how a command is, without its result.
+// State is how a command is. Its result is read by Result, and is not in ExecState.
 type State struct {
 	wire.ExecState
 	result body

@@ -162,7 +162,7 @@ func TestTheOldestResultMakesRoom(t *testing.T) {
 func TestResultsAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	s, _ := fixture(t)
-	empty := int64(len(encode(wire.ExecResult{})))
+	empty := int64(len(wire.Encode(wire.ExecResult{})))
 	part := wire.DetachedResultBytes/8 - empty
 	for i := range 8 {
 		s.Keep(add(t, s, fmt.Sprint(i)), wire.ExecResult{Stdout: strings.Repeat("x", int(part))}, false)

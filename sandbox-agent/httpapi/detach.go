@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -85,7 +83,7 @@ func (s *Server) keep(c *detached.Command, o outcome) {
 		s.detached.Refuse(c, wire.ErrorDetail{Code: o.refusal.Code, Message: o.refusal.Message})
 		return
 	}
-	s.detached.Keep(c, o.result, o.result.ExitCode == exitKilled && !o.result.TimedOut)
+	s.detached.Keep(c, o.result, o.result.ExitCode == wire.ExitKilled && !o.result.TimedOut)
 }
 
 // execState answers how a detached command is, with its result once there is one.
@@ -115,31 +113,25 @@ func (s *Server) execState(w http.ResponseWriter, r *http.Request, id string) *R
 // writeWithResult copies a result into the state that it belongs to, without
 // having it in memory.
 func writeWithResult(w http.ResponseWriter, state detached.State) {
-	head := bytes.TrimSuffix(encodeJSON(state.ExecState), []byte("}\n"))
+	head := bytes.TrimSuffix(wire.Encode(state.ExecState), []byte("}"))
 	head = append(head, `,"result":`...)
 	const tail = "}\n"
-	h := w.Header()
-	h.Set("Content-Type", contentJSON)
-	h.Set("Content-Length", strconv.FormatInt(int64(len(head))+state.Size()+int64(len(tail)), 10))
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusOK)
+	headJSON(w, http.StatusOK, int64(len(head))+state.Size()+int64(len(tail)))
 	// Whoever reads a part sees that it is one: the length was announced.
 	_, _ = io.Copy(w, io.MultiReader(bytes.NewReader(head), state.Result(), strings.NewReader(tail)))
 }
 
-var execQuery = regexp.MustCompile(`^` + wire.ExecWait + `=([0-9]{1,9}(?:\.[0-9]{1,9})?)$`)
-
+// parseExecQuery reads the query of GET /v1/exec/{id}.
 func parseExecQuery(raw string) (wait time.Duration, ok bool) {
 	if raw == "" {
 		return 0, true
 	}
-	m := execQuery.FindStringSubmatch(raw)
-	if m == nil {
+	value, ok := strings.CutPrefix(raw, wire.ExecWait+"=")
+	if !ok || !waitForm.MatchString(value) {
 		return 0, false
 	}
-	seconds, err := strconv.ParseFloat(m[1], 64)
-	return time.Duration(min(seconds, wire.MaxExecWait) * float64(time.Second)), err == nil
+	wait, err := parseWait(value, wire.MaxExecWait)
+	return wait, err == nil
 }
 
 // cancelDetached cancels a command that was detached. One that has ended is left

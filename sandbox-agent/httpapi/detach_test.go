@@ -37,7 +37,7 @@ func (*slowShell) Run(ctx context.Context, c shell.Command) (shell.Result, error
 		text := []byte(c.Text + strings.Repeat("!", c.OutputBytes/2))
 		return shell.Result{ExitCode: 3, Stdout: output.Stream{Head: text, Total: int64(len(text))}}, nil
 	case <-ctx.Done():
-		return shell.Result{ExitCode: exitKilled}, nil
+		return shell.Result{ExitCode: wire.ExitKilled}, nil
 	}
 }
 
@@ -150,7 +150,7 @@ func TestADetachedCommandIsCancelled(t *testing.T) {
 				t.Fatalf("cancel: %d %s", status, body)
 			}
 			state, _ := stateOf(t, s, "?wait=1")
-			if state.Running || !state.Cancelled || state.Result == nil || state.Result.ExitCode != exitKilled {
+			if state.Running || !state.Cancelled || state.Result == nil || state.Result.ExitCode != wire.ExitKilled {
 				t.Errorf("state %+v", state)
 			}
 		}

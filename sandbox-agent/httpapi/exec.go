@@ -17,9 +17,6 @@ import (
 // twice, which leaves room for all the rest of it.
 const budget = wire.MaxResult - 64<<10
 
-// exitKilled is the exit code of a command that was killed: 128 and SIGKILL.
-const exitKilled = 137
-
 func (s *Server) exec(w http.ResponseWriter, r *http.Request, _ string) *Refusal {
 	if refusal := s.ready(); refusal != nil {
 		return refusal
@@ -98,14 +95,14 @@ func (s *Server) run(parent context.Context, id string, c shell.Command) (shell.
 	case err != nil && ctx.Err() != nil:
 		// Whoever cancelled it knows, whoever waits for it must not repeat it.
 		const notice = "The command was cancelled before it began: nothing ran."
-		return shell.Result{ExitCode: exitKilled, Notice: notice}, nil
+		return shell.Result{ExitCode: wire.ExitKilled, Notice: notice}, nil
 	case err != nil:
 		return shell.Result{}, refusalOf(err)
 	}
-	if result.ExitCode == exitKilled && errors.Is(context.Cause(ctx), errCancelled) {
+	if result.ExitCode == wire.ExitKilled && errors.Is(context.Cause(ctx), errCancelled) {
 		result.Notice = join(result.Notice, "The command was cancelled.")
 	}
-	if result.ExitCode == exitKilled && errors.Is(context.Cause(ctx), errEnding) {
+	if result.ExitCode == wire.ExitKilled && errors.Is(context.Cause(ctx), errEnding) {
 		result.Notice = join(result.Notice, "The command was stopped because the sandbox is shutting down.")
 	}
 	return result, nil

@@ -86,13 +86,11 @@ func gone(err error) *Refusal {
 }
 
 func setFacts(h http.Header, f *files.File) {
-	h.Set(wire.FactsHeader, string(trimNewline(encodeJSON(f.Facts))))
+	h.Set(wire.FactsHeader, string(wire.Encode(f.Facts)))
 	h.Set("Content-Type", f.Facts.MIMEType)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 }
-
-func trimNewline(b []byte) []byte { return b[:len(b)-1] }
 
 var rangeStart = regexp.MustCompile(`^bytes=([0-9]{1,18})-[0-9]*$`)
 

@@ -43,7 +43,7 @@ func (f *frames) Output(stream byte, p []byte) {
 }
 
 // end writes the last frame.
-func (f *frames) end(kind byte, v any) { f.write(kind, encodeJSON(v)) }
+func (f *frames) end(kind byte, v any) { f.write(kind, wire.Encode(v)) }
 
 // refuse ends with an error: an answer of its own if nothing was written yet.
 func (f *frames) refuse(refusal *Refusal) *Refusal {

@@ -21,24 +21,19 @@ const bodyTime = 30 * time.Second
 // writeJSON answers with v. An answer that can't be delivered has nobody left
 // to be told.
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	b := encodeJSON(v)
-	h := w.Header()
-	h.Set("Content-Type", contentJSON)
-	h.Set("Content-Length", strconv.Itoa(len(b)))
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
+	b := append(wire.Encode(v), '\n') // for those who look by hand
+	headJSON(w, status, int64(len(b)))
 	_, _ = w.Write(b)
 }
 
-func encodeJSON(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("httpapi: a type of the wire does not encode: " + err.Error())
-	}
-	return b.Bytes()
+// headJSON begins an answer of JSON of so many bytes.
+func headJSON(w http.ResponseWriter, status int, length int64) {
+	h := w.Header()
+	h.Set("Content-Type", contentJSON)
+	h.Set("Content-Length", strconv.FormatInt(length, 10))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
 }
 
 // readJSON reads one JSON object of at most limit bytes into v: no unknown

@@ -35,6 +35,12 @@ func parseOutputQuery(raw string) (background.Query, bool) {
 	return q, true
 }
 
+// parseWait reads a value of waitForm: seconds, most at the most.
+func parseWait(value string, most float64) (time.Duration, error) {
+	seconds, err := strconv.ParseFloat(value, 64)
+	return time.Duration(min(seconds, most) * float64(time.Second)), err
+}
+
 func setParameter(q *background.Query, name, value string) bool {
 	var err error
 	switch {
@@ -47,9 +53,7 @@ func setParameter(q *background.Query, name, value string) bool {
 			q.Limit = min(limit, wire.MaxOutputChunk)
 		}
 	case name == wire.OutputWait && waitForm.MatchString(value):
-		var seconds float64
-		seconds, err = strconv.ParseFloat(value, 64)
-		q.Wait = time.Duration(min(seconds, wire.MaxOutputWait) * float64(time.Second))
+		q.Wait, err = parseWait(value, wire.MaxOutputWait)
 	default:
 		return false
 	}

@@ -150,6 +150,9 @@ type ExecRequest struct {
 	DetachAfter float64 `json:"detach_after,omitempty"`
 }
 
+// ExitKilled is the exit code of what was killed: 128 and SIGKILL.
+const ExitKilled = 137
+
 // ExecResult is what a command did. Its encoding never exceeds MaxResult, even
 // when it is carried twice (structured, and as JSON text) in one MCP answer.
 type ExecResult struct {
@@ -157,8 +160,8 @@ type ExecResult struct {
 	// U+FFFD. When Truncated they are head and tail with a line between.
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`
-	// ExitCode is the shell's: 128+n for signal n, 137 for a command that was
-	// killed by time-out or cancel.
+	// ExitCode is the shell's: 128+n for signal n, ExitKilled for a command that
+	// was killed by time-out or cancel.
 	ExitCode   int   `json:"exit_code"`
 	DurationMS int64 `json:"duration_ms"`
 	TimedOut   bool  `json:"timed_out,omitempty"`
