@@ -139,12 +139,7 @@ func (c *Client) host(pod Pod) (string, error) {
 // plainUID tells whether uid is the same in an authority: of letters, digits and
 // hyphens.
 func plainUID(uid string) bool {
-	for _, c := range []byte(uid) {
-		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-') {
-			return false
-		}
-	}
-	return uid != ""
+	return uid != "" && strings.Trim(uid, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
 func checkAddress(ip netip.Addr, allowLoopback bool) error {
