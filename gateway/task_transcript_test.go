@@ -33,9 +33,13 @@ var detachedStates = map[byte]string{
 // ended is what all have that have ended.
 const ended = `"running":false,"ended":"2026-01-02T03:05:35Z","expires_in":3600,`
 
-// detachAll lets a fake agent detach each command, and tell of detachedStates.
+// detachAll lets a fake agent detach each command that may be, and tell of detachedStates.
 func detachAll(a *fakeAgent) {
 	a.exec = func(w http.ResponseWriter, _ *http.Request, req agent.ExecRequest) {
+		if req.DetachAfter == 0 {
+			agentJSON(w, agent.ExecResult{Stdout: "made\n", DurationMS: 1, StdoutBytes: 5})
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusAccepted)
 		_ = json.NewEncoder(w).Encode(agent.ExecState{ID: req.ID, Running: true, Sent: fakeStart}) // its caller fails without it
