@@ -110,6 +110,7 @@ func (g *Gateway) newHandler(tracer *tracing.Tracer, version string) http.Handle
 	calls := dispatch.New(g.agents, g.backend.sessions, g.store, g.stores, g.log, g.metrics.Trouble)
 	artifacts := &artifact.Reader{Authorizer: g.backend.authorizer, Source: artifactstore.Source{Stores: g.stores, Agents: calls}, Log: g.log}
 	namespaces := session.Namespaces{Default: g.options.Namespace}
+	underWay := places.New(g.options.MaxCalls, max(1, g.options.MaxCalls*3/4))
 	mcp := mcpserver.Server{
 		Calls:      calls,
 		Artifacts:  artifacts,
@@ -118,7 +119,7 @@ func (g *Gateway) newHandler(tracer *tracing.Tracer, version string) http.Handle
 		Metrics:    g.metrics,
 		Tracer:     tracer,
 		TaskAfter:  g.options.TaskAfter,
-		Places:     places.New(g.options.MaxCalls, max(1, g.options.MaxCalls*3/4)),
+		Places:     underWay,
 		Log:        g.log,
 		Version:    version,
 		MaxBody:    g.options.MaxBody,
@@ -132,6 +133,7 @@ func (g *Gateway) newHandler(tracer *tracing.Tracer, version string) http.Handle
 		Namespaces:    namespaces,
 		Calls:         cancellation.NewRegistry(time.Now),
 		Cancels:       calls,
+		Places:        underWay,
 		Metrics:       g.metrics,
 		Tracer:        tracer,
 		Log:           g.log,

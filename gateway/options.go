@@ -84,7 +84,7 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.ArtifactStores, "artifact-stores", "", "file that defines the artifact stores which templates may name; none if not given")
 	fs.Int64Var(&o.MaxBody, "max-body-bytes", 4<<20, "largest request body")
 	fs.DurationVar(&o.TaskAfter, "task-after", 5*time.Second, "how long a command may take before it becomes a task, if its client declares MCP's extension for them")
-	fs.IntVar(&o.MaxCalls, "max-calls", 2000, "most calls at a time; one caller may have three quarters of them")
+	fs.IntVar(&o.MaxCalls, "max-calls", 2000, "most calls and uploads at a time; one caller may have three quarters of them")
 	fs.DurationVar(&o.FlushAfter, "flush-after", time.Second, "silence after which a call's response headers are sent")
 	fs.DurationVar(&o.KeepAlive, "keep-alive", 15*time.Second, "time between the comments that keep a silent call's connection alive")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", 5*time.Second, "how long /readyz fails before a shutdown closes the port")

@@ -127,6 +127,17 @@ func TestCallsAreBounded(t *testing.T) {
 		if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: artifactOf + "s." + artifactID}); err == nil || !strings.Contains(err.Error(), busy) {
 			t.Errorf("one more read: %v", err)
 		}
+		asked := fa.requests.Load()
+		resp, answer := s.do(http.MethodPost, "/sessions/s/files?name=f", "alice", strings.NewReader("x"), nil)
+		if got := httpOutcome(t, resp, answer); got != "503 busy" || resp.Header.Get("Retry-After") == "" || fa.requests.Load() != asked {
+			t.Errorf("one more upload: %s, the agent was asked %d times", got, fa.requests.Load()-asked)
+		}
+		task := "sandboxes.s.t-" + strings.Repeat("0", 32) + ".00000000.1"
+		for method, want := range map[string]bool{"tasks/get": true, "tasks/update": true, "tasks/cancel": false} {
+			if m := s.task("alice", method, task); (m.Error != nil) != want || want && withoutRequest(m.Error.Message) != busy {
+				t.Errorf("%s: %+v, want it busy %v: what ends calls is to be there", method, m.Error, want)
+			}
+		}
 		release <- struct{}{}
 		<-answered
 		go func() { answered <- text(t, bash(t, c, "x")) }()

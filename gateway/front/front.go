@@ -63,10 +63,12 @@ type Front struct {
 	Namespaces    session.Namespaces
 	Calls         *cancellation.Registry
 	Cancels       Canceller
-	Metrics       *metrics.Metrics
-	Tracer        *tracing.Tracer
-	Log           *slog.Logger
-	Options       Options
+	// Places bounds the calls under way: MCP's, and uploads.
+	Places  *places.Places
+	Metrics *metrics.Metrics
+	Tracer  *tracing.Tracer
+	Log     *slog.Logger
+	Options Options
 
 	bodies  *room.Room
 	streams *places.Places

@@ -52,11 +52,19 @@ func (f *Front) upload(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
 		bodyRead(w) // there is none: only a disconnect is still to be noticed
 	}
-	req, name, refusal := f.uploadRequest(r, call)
-	if refusal != nil {
-		refuseUpload(w, r, body, refusal)
+	req, name, bad := f.uploadRequest(r, call)
+	if bad != nil {
+		refuseUpload(w, r, body, bad)
 		return
 	}
+	leave, ok := f.Places.Enter(r.Context())
+	if !ok {
+		call.Code = audit.CodeFailed
+		f.Metrics.Refusal("busy")
+		refuseUpload(w, r, body, &refusal{status: http.StatusServiceUnavailable, code: "busy", message: "the gateway serves as many calls as it can: nothing was sent on; try again"})
+		return
+	}
+	defer leave()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(f.Options.Ending, func() { cancel(cancellation.ErrShutdown) })()
@@ -144,11 +152,17 @@ const lingerTime = time.Second
 // closed on that, the answer could be lost.
 func refuseUpload(w http.ResponseWriter, r *http.Request, body *fileBody, refused *refusal) {
 	unread := body.stop()
-	w.Header().Set("Connection", "close")
+	isStream := r.ProtoMajor > 1
+	if !isStream {
+		w.Header().Set("Connection", "close")
+	}
 	if refused.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
 	refuse(w, refused.status, refused.code, refused.message)
+	if isStream {
+		return // it ends by itself, after the answer; a second reader of its body would wait for ever
+	}
 	// Each of these fails only when the connection is gone or the body has ended.
 	control := http.NewResponseController(w)
 	_ = control.Flush()

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/berth-dev/berth/gateway/audit"
+	"github.com/berth-dev/berth/gateway/tasks"
 )
 
 // errBusy is a call too many.
@@ -16,7 +18,7 @@ var errBusy = errors.New("the gateway serves as many calls as it can: nothing wa
 // each holds memory meanwhile.
 func (s *Server) rate(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method != methodCallTool && method != methodReadResource {
+		if !rated(method) {
 			return next(ctx, method, req)
 		}
 		leave, ok := s.Places.Enter(ctx)
@@ -30,10 +32,22 @@ func (s *Server) rate(next mcp.MethodHandler) mcp.MethodHandler {
 		switch {
 		case method == methodReadResource:
 			return nil, unavailable(errBusy)
+		case method != methodCallTool:
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errBusy.Error()}
 		case call.Tool == bashName:
 			return failure(execFailed + errBusy.Error()), nil
 		default:
 			return failure(errBusy.Error()), nil
 		}
+	}
+}
+
+// rated tells which methods take a place. What ends a command finds it without one.
+func rated(method string) bool {
+	switch method {
+	case methodCallTool, methodReadResource, tasks.MethodGet, tasks.MethodUpdate:
+		return true
+	default:
+		return false
 	}
 }

@@ -1,7 +1,10 @@
 package mcpserver
 
 import (
+	"context"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,7 +23,7 @@ func (s *Server) serveTasks(server *mcp.Server, source tasks.Source) {
 // listening serves what the SDK doesn't know of tasks: notifications of them, and the
 // header that names one.
 func (s *Server) listening(next http.Handler) http.Handler {
-	listener := tasks.Listener{Source: s.tasks, Enter: s.Places.Enter, Next: next}
+	listener := tasks.Listener{Source: s.tasks, Enter: s.Places.Enter, Panicked: s.panicked, Next: next}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Method") == tasks.MethodListen {
 			ctx, stop := cancellation.Follow(r.Context())
@@ -29,4 +32,8 @@ func (s *Server) listening(next http.Handler) http.Handler {
 		}
 		listener.ServeHTTP(w, r)
 	})
+}
+
+func (s *Server) panicked(ctx context.Context, p any) {
+	s.Log.ErrorContext(ctx, "Handler panicked", "method", tasks.MethodListen, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 }

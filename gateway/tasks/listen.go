@@ -35,6 +35,8 @@ type Listener struct {
 	Source Source
 	// Enter takes one of the places that calls under way have.
 	Enter func(ctx context.Context) (leave func(), ok bool)
+	// Panicked is told of a panic, which ends a stream alone.
+	Panicked func(ctx context.Context, p any)
 	Next  http.Handler
 }
 
@@ -132,6 +134,12 @@ func (l Listener) listen(w http.ResponseWriter, r *http.Request, m message) {
 	var following sync.WaitGroup
 	var broken atomic.Bool // a stream without an end is to be begun anew
 	follow := func(task *Task) {
+		defer func() {
+			if p := recover(); p != nil { // it would end the process
+				broken.Store(true)
+				l.Panicked(r.Context(), p)
+			}
+		}()
 		if !l.follow(r, task, s) {
 			broken.Store(true)
 		}
@@ -175,7 +183,8 @@ func unique(ids []string) (few []string) {
 }
 
 // follow waits for the end of a task, and tells it, with the room of its result given
-// back once it is told. One that is no longer known has failed. It returns false if its end can't be waited for.
+// back once it is told. One that is no longer known has failed. It returns false if
+// its end can't be waited for.
 func (l Listener) follow(r *http.Request, task *Task, s *stream) (told bool) {
 	for {
 		asked := time.Now()

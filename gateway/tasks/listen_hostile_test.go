@@ -97,3 +97,25 @@ func TestEachTaskThatIsWaitedForTakesAPlace(t *testing.T) {
 		})
 	}
 }
+
+// mistaken is a source that panics for whoever waits.
+type mistaken struct{ Source }
+
+func (mistaken) Get(_ context.Context, _ http.Header, id string, wait time.Duration) (*Task, error) {
+	if wait > 0 {
+		panic("a mistake")
+	}
+	return &Task{ID: id, Status: Working}, nil
+}
+
+// A panic while a task is followed ends its stream, not the gateway.
+func TestPanicEndsAStreamAlone(t *testing.T) {
+	t.Parallel()
+	l := newListener(mistaken{})
+	told := make(chan any, 2)
+	l.Panicked = func(_ context.Context, p any) { told <- p }
+	_, events := listening(t, l, []string{"x", "y"}, unchanged)
+	if got, want := strings.Join(events, ","), "agreed 2,x working,y working"; got != want || len(told) != 2 || <-told != "a mistake" {
+		t.Errorf("told %s, want %s; and %d panics, want 2", got, want, len(told))
+	}
+}
