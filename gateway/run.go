@@ -53,8 +53,11 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelWarn),
-		BaseContext:       func(net.Listener) context.Context { return background },
+		// Behind a proxy, a connection is that of many callers: an upload that waits for
+		// its session may not take all that the connection has to receive with.
+		HTTP2:       &http.HTTP2Config{MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 4<<20 - 1},
+		ErrorLog:    slog.NewLogLogger(g.log.Handler(), slog.LevelWarn),
+		BaseContext: func(net.Listener) context.Context { return background },
 	}
 	if g.certificate != nil {
 		main.TLSConfig = g.certificate.config()
