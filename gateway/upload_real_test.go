@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -305,13 +304,7 @@ func TestUploadThatBreaksOff(t *testing.T) {
 // wantFailureLine wants one line in an agent's log of an upload that failed.
 func wantFailureLine(t *testing.T, log string) {
 	t.Helper()
-	var failures []map[string]any
-	for line := range strings.Lines(log) {
-		var entry map[string]any
-		if json.Unmarshal([]byte(line), &entry) == nil && entry["msg"] == "Upload failed" {
-			failures = append(failures, entry)
-		}
-	}
+	failures := failedUploads(log)
 	if len(failures) != 1 {
 		t.Fatalf("%d lines, want one: %s", len(failures), log)
 	}
