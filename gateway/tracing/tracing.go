@@ -3,6 +3,7 @@ package tracing
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -75,7 +76,21 @@ func Child(ctx context.Context, name string, kind trace.SpanKind, attributes ...
 	}
 }
 
-// Propagate adds to the header of a request which span it belongs to.
+// maxState is how much of a tracestate goes on, in bytes: what W3C Trace Context
+// §3.3.1.5 wants propagated at least. A caller's may be 16 KiB, which is all that an
+// agent takes of headers.
+const maxState = 512
+
+// Propagate adds to the header of a request which span it belongs to. Of a long
+// tracestate, the entries that come first go on, whole.
 func Propagate(ctx context.Context, header http.Header) {
 	traceContext.Inject(ctx, propagation.HeaderCarrier(header))
+	state := header.Get("Tracestate")
+	if len(state) <= maxState {
+		return
+	}
+	header.Del("Tracestate")
+	if end := strings.LastIndexByte(state[:maxState+1], ','); end > 0 {
+		header.Set("Tracestate", state[:end])
+	}
 }
