@@ -37,7 +37,7 @@ type Listener struct {
 	Enter func(ctx context.Context) (leave func(), ok bool)
 	// Panicked is told of a panic, which ends a stream alone.
 	Panicked func(ctx context.Context, p any)
-	Next  http.Handler
+	Next     http.Handler
 }
 
 // message is what is read of a JSON-RPC request before it goes on.
