@@ -132,7 +132,7 @@ func (s *stack) listen(id string) (told []object) {
 	resp := s.taskRequest(s.t.Context(), "alice", "subscriptions/listen", "", fmt.Sprintf(`"notifications":{"taskIds":[%q,"a.b"]}`, id), tasksExtension)
 	lines := bufio.NewReader(resp.Body)
 	m, _ := s.read(lines)
-	if want := (object{"taskIds": []any{id}}); m.Method != "notifications/subscriptions/acknowledged" || !cmp.Equal(object(m.Params["notifications"].(map[string]any)), want) {
+	if want := (object{"taskIds": []any{id}}); m.Method != "notifications/subscriptions/acknowledged" || !cmp.Equal(m.Params["notifications"], want) {
 		s.t.Fatalf("acknowledged %+v", m)
 	}
 	for m, ok := s.read(lines); ok; m, ok = s.read(lines) {
@@ -192,6 +192,12 @@ func TestTaskOfALongCommand(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"stdout": "out\n", "stderr": "err\n", "exit_code": 3.}, out); diff != "" || !isError {
 		t.Errorf("isError %v, result (-want +got):\n%s", isError, diff)
 	}
+	p.keepsItsEnd(t, id)
+}
+
+// keepsItsEnd asks once more for a task that has ended, and cancels it.
+func (p *taskParty) keepsItsEnd(t *testing.T, id string) {
+	t.Helper()
 	got := p.a.task("alice", "tasks/get", id).Result
 	if again, _ := content(t, got); again["stdout"] != "out\n" || got["ttlMs"].(float64) < 3600_000 || got["pollIntervalMs"] != nil {
 		t.Errorf("once more: %+v", got)
