@@ -71,7 +71,7 @@ func (l Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case named && r.Header.Get("Mcp-Name") != m.Params.TaskID:
-		refuse(w, m.ID, &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Name is not the body's taskId"})
+		refuse(w, http.StatusBadRequest, m.ID, &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Name is not the body's taskId"})
 	case method == MethodListen && len(m.Params.Notifications.TaskIDs) > 0 && l.mine(r, m):
 		l.listen(w, r, m)
 	default:
@@ -94,9 +94,9 @@ func (l Listener) mine(r *http.Request, m message) bool {
 		strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
 }
 
-func refuse(w http.ResponseWriter, id json.RawMessage, err *jsonrpc.Error) {
+func refuse(w http.ResponseWriter, status int, id json.RawMessage, err *jsonrpc.Error) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusBadRequest)
+	w.WriteHeader(status)
 	_, _ = w.Write(encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": err})) // nobody is left to be told
 }
 
@@ -104,12 +104,13 @@ func refuse(w http.ResponseWriter, id json.RawMessage, err *jsonrpc.Error) {
 // client goes.
 func (l Listener) listen(w http.ResponseWriter, r *http.Request, m message) {
 	if !Declared(m.Params.Meta) {
-		refuse(w, m.ID, Undeclared())
+		refuse(w, http.StatusBadRequest, m.ID, Undeclared())
 		return
 	}
 	leave, ok := l.Enter(r.Context())
 	if !ok {
-		refuse(w, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the gateway serves as many calls as it can; try again"})
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the gateway serves as many calls as it can; try again"})
 		return
 	}
 	defer leave()

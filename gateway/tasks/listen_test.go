@@ -58,6 +58,9 @@ func listening(t *testing.T, l Listener, ids []string, change func(*http.Request
 	change(r)
 	w := httptest.NewRecorder()
 	l.ServeHTTP(w, r)
+	if later := w.Header().Get("Retry-After"); (later != "") != (w.Code == http.StatusServiceUnavailable) {
+		t.Errorf("%d with Retry-After %q", w.Code, later)
+	}
 	for event := range strings.SplitSeq(w.Body.String(), "\n\n") {
 		data, ok := strings.CutPrefix(event, "event: message\ndata: ")
 		if !ok {
@@ -119,7 +122,7 @@ func TestListeningIsBounded(t *testing.T) {
 	}
 	l := newListener(fake{})
 	l.Enter = func(context.Context) (func(), bool) { return nil, false }
-	if status, told := listening(t, l, ids[:1], unchanged); status != http.StatusBadRequest || told != nil {
+	if status, told := listening(t, l, ids[:1], unchanged); status != http.StatusServiceUnavailable || told != nil {
 		t.Errorf("without a place: %d %v", status, told)
 	}
 }
