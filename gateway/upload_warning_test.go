@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -76,7 +75,7 @@ func TestEachFailedUploadIsOneWarning(t *testing.T) {
 		}
 		f := failed[lines-1]
 		if f["level"] != "WARN" || f["session"] != "sandbox-1" || f["name"] != tc.logged || f["status"] != float64(tc.status) ||
-			f["bytes"].(float64) > 0 != tc.came || f["duration"] == "" || strings.Contains(fmt.Sprint(f), filepath.Base(workspace)) {
+			f["bytes"].(float64) > 0 != tc.came || f["duration"] == "" || strings.Contains(fmt.Sprint(f), workspace) {
 			t.Errorf("%q: the line is %v", tc.name, f)
 		}
 	}
