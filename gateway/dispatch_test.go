@@ -318,8 +318,8 @@ func TestHostileAgentAnswers(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Encoding", "gzip")
 			packed := gzip.NewWriter(w)
-			io.WriteString(packed, `{"stdout":"`+strings.Repeat("x", 64<<20)+`"}`)
-			packed.Close()
+			_, _ = io.WriteString(packed, `{"stdout":"`+strings.Repeat("x", 64<<20)+`"}`) // until the gateway has seen enough
+			_ = packed.Close()
 		},
 		"10 GB, announced": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
