@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/cancellation"
 	"github.com/berth-dev/berth/gateway/tasks"
 )
@@ -23,7 +24,7 @@ func (s *Server) serveTasks(server *mcp.Server, source tasks.Source) {
 // listening serves what the SDK doesn't know of tasks: notifications of them, and the
 // header that names one.
 func (s *Server) listening(next http.Handler) http.Handler {
-	listener := tasks.Listener{Source: s.tasks, Enter: s.Places.Enter, Panicked: s.panicked, Next: next}
+	listener := tasks.Listener{Source: s.tasks, Enter: s.Places.Enter, Panicked: s.panicked, Next: next, Ended: s.listened}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Method") == tasks.MethodListen {
 			ctx, stop := cancellation.Follow(r.Context())
@@ -33,6 +34,8 @@ func (s *Server) listening(next http.Handler) http.Handler {
 		listener.ServeHTTP(w, r)
 	})
 }
+
+func (s *Server) listened(ctx context.Context, call *audit.Call) { audit.Log(ctx, s.Log, call) }
 
 func (s *Server) panicked(ctx context.Context, p any) {
 	s.Log.ErrorContext(ctx, "Handler panicked", "method", tasks.MethodListen, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

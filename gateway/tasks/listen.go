@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/berth-dev/berth/gateway/audit"
 	"github.com/berth-dev/berth/gateway/cancellation"
 )
 
@@ -37,7 +38,10 @@ type Listener struct {
 	Enter func(ctx context.Context) (leave func(), ok bool)
 	// Panicked is told of a panic, which ends a stream alone.
 	Panicked func(ctx context.Context, p any)
-	Next     http.Handler
+	// Ended is told of each subscription's end: its session is that of the last task
+	// it named.
+	Ended func(ctx context.Context, call *audit.Call)
+	Next  http.Handler
 }
 
 // message is what is read of a JSON-RPC request before it goes on.
@@ -103,12 +107,20 @@ func refuse(w http.ResponseWriter, status int, id json.RawMessage, err *jsonrpc.
 // listen tells how the tasks are now, and of each how it ended, until all have or the
 // client goes.
 func (l Listener) listen(w http.ResponseWriter, r *http.Request, m message) {
+	began, call := time.Now(), &audit.Call{Operation: MethodListen}
+	code := audit.CodePanic
+	defer func() {
+		call.Code, call.Duration = code, time.Since(began)
+		l.Ended(r.Context(), call)
+	}()
 	if !Declared(m.Params.Meta) {
+		code = audit.CodeInvalid
 		refuse(w, http.StatusBadRequest, m.ID, Undeclared())
 		return
 	}
 	leave, ok := l.Enter(r.Context())
 	if !ok {
+		code = audit.CodeFailed
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the gateway serves as many calls as it can; try again"})
 		return
@@ -118,7 +130,7 @@ func (l Listener) listen(w http.ResponseWriter, r *http.Request, m message) {
 	agreed, working := []string{}, 0
 	for _, id := range unique(m.Params.Notifications.TaskIDs) {
 		ctx, drop := cancellation.Attempt(r.Context())
-		task, err := l.Source.Get(ctx, r.Header, id, 0)
+		task, err := l.Source.Get(audit.WithCall(ctx, call), r.Header, id, 0)
 		if err == nil {
 			without := *task // results are got one by one, each when it is told
 			without.Result = nil
@@ -154,7 +166,13 @@ func (l Listener) listen(w http.ResponseWriter, r *http.Request, m message) {
 		following.Go(func() { follow(task) })
 	}
 	following.Wait()
-	if r.Context().Err() == nil && !broken.Load() {
+	switch {
+	case r.Context().Err() != nil:
+		code = audit.CodeCancelled
+	case broken.Load():
+		code = audit.CodeFailed
+	default:
+		code = audit.CodeOK
 		s.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"resultType": resultComplete, "_meta": s.meta()}})
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/berth-dev/berth/gateway/audit"
 )
 
 // fake is a source of tasks that end after a while, which their names say.
@@ -94,7 +96,10 @@ func unchanged(*http.Request) {}
 func passed(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
 
 func newListener(source Source) Listener {
-	return Listener{Source: source, Next: http.HandlerFunc(passed), Enter: func(context.Context) (func(), bool) { return func() {}, true }}
+	return Listener{
+		Source: source, Next: http.HandlerFunc(passed), Enter: func(context.Context) (func(), bool) { return func() {}, true },
+		Ended: func(context.Context, *audit.Call) {},
+	}
 }
 
 func TestListeningTellsHowTasksAreAndHowTheyEnd(t *testing.T) {
