@@ -3,10 +3,10 @@
 //
 // A request passes, in this order: identify (what it is called in logs and
 // errors), limit (how long its body may be and take), origin (which names and
-// which web pages it may use), audit, once (what may not be said twice),
-// authenticate, keep-alive (silent calls
-// survive proxies) and cancel (calls end with their callers). Each is a file of
-// its own.
+// which web pages it may use), audit, once (what may not be said twice), metadata
+// (where tokens come from needs none), authenticate, choose (which namespace and
+// template it may name) and, to the MCP server, keep-alive (silent calls survive
+// proxies) and cancel (calls end with their callers). Each is a file of its own.
 package front
 
 import (
