@@ -48,17 +48,7 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 	running.Go(func() { g.backend.run(background) })
 	running.Go(func() { g.stores.Run(background) })
 
-	main := &http.Server{
-		Handler:           g.leaving(g.handler),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		// Behind a proxy, a connection is that of many callers: an upload that waits for
-		// its session may not take all that the connection has to receive with.
-		HTTP2:       &http.HTTP2Config{MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 4<<20 - 1},
-		ErrorLog:    slog.NewLogLogger(g.log.Handler(), slog.LevelWarn),
-		BaseContext: func(net.Listener) context.Context { return background },
-	}
+	main := g.publicServer(background)
 	if g.certificate != nil {
 		main.TLSConfig = g.certificate.config()
 		running.Go(func() { g.certificate.follow(background) })
@@ -89,6 +79,21 @@ func (g *Gateway) Serve(ctx context.Context, listener, health net.Listener) erro
 		return err
 	case <-ctx.Done():
 		return g.shutdown(main)
+	}
+}
+
+// publicServer serves what callers ask. Its requests end with ctx.
+func (g *Gateway) publicServer(ctx context.Context) *http.Server {
+	return &http.Server{
+		Handler:           g.leaving(g.handler),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		// Behind a proxy, a connection is that of many callers: an upload that waits for
+		// its session may not take all that the connection has to receive with.
+		HTTP2:       &http.HTTP2Config{MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 4<<20 - 1},
+		ErrorLog:    slog.NewLogLogger(g.log.Handler(), slog.LevelWarn),
+		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 }
 
