@@ -1,14 +1,15 @@
 // Package mcpserver is what an agent sees of the gateway: the tools bash,
 // process_output, process_input, process_signal, process_list, read_file,
-// write_file, edit_file, list_files, export_artifact and read_artifact, and the resources
-// artifact://berth/{token}.
+// write_file, edit_file, list_files, export_artifact and read_artifact, the
+// resources artifact://berth/{token}, and tasks.
 //
 // The server is stateless and one for all: what a call needs comes with it, and
 // the session from the X-Session-ID header alone.
 //
 // A request passes, in this order: recover (a panic is one failed call), follow
 // (it ends with its caller), record (audit, metrics, span), gate (what was not
-// declared is not there), rate (how many at a time), and the tool.
+// declared is not there), rate (how many at a time), tasks (offered to
+// clients that declared them), and the tool.
 package mcpserver
 
 import (
