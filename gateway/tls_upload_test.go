@@ -42,7 +42,7 @@ func TestUploadThatStallsIsAnsweredOverTLS(t *testing.T) {
 			}
 			body, sender := io.Pipe()
 			defer sender.Close()
-			go sender.Write([]byte("half")) // ends with what reads it
+			go func() { _, _ = sender.Write([]byte("half")) }() // ends with what reads it
 			status, answer := c.ask(t, http.MethodPost, "/sessions/s/files?name=f", body, nil)
 			if status != http.StatusRequestTimeout || !strings.Contains(string(answer), `"code":"stalled"`) {
 				t.Errorf("%d %s", status, answer)

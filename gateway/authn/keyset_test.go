@@ -153,7 +153,10 @@ func TestIssuersThatAnswerWrongly(t *testing.T) {
 			http.Redirect(w, r, elsewhere.url+r.URL.Path, http.StatusFound)
 			return true
 		}, "redirects elsewhere"},
-		"redirect for ever":          {func(w http.ResponseWriter, r *http.Request) bool { http.Redirect(w, r, r.URL.Path, http.StatusFound); return true }, "for ever"},
+		"redirect for ever": {func(w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, r.URL.Path, http.StatusFound)
+			return true
+		}, "for ever"},
 		"10 MB of keys":              {keys(`{"keys":[` + strings.Repeat(" ", 10<<20) + `]}`), "more than 1048576 bytes"},
 		"101 keys":                   {keys(`{"keys":[` + strings.Repeat(`{},`, 100) + `{}]}`), "101 keys"},
 		"no keys":                    {keys(`{}`), "no key that signatures"},
