@@ -36,6 +36,11 @@ func setUp(ctx context.Context, image, cpus string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	rollout, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if err := c.WaitForBerth(rollout); err != nil {
+		return nil, err
+	}
 	service := &corev1.Service{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: cluster.SystemNamespace, Name: "berth-gateway"}, service); err != nil {
 		return nil, fmt.Errorf("find the gateway: %w", err)

@@ -99,6 +99,16 @@ func (c *Cluster) WaitForRollout(ctx context.Context, namespace, name string) er
 	})
 }
 
+// WaitForBerth waits until controller and gateway run: an installation doesn't.
+func (c *Cluster) WaitForBerth(ctx context.Context) error {
+	for _, name := range []string{"berth-controller", "berth-gateway"} {
+		if err := c.WaitForRollout(ctx, SystemNamespace, name); err != nil {
+			return fmt.Errorf("%s is not running; see `kubectl -n %s get pods`: %w", name, SystemNamespace, err)
+		}
+	}
+	return nil
+}
+
 // WaitForReady waits until a Sandbox is Ready in its newest generation. The error
 // of one that is not in time holds the reason of its Ready condition.
 func (c *Cluster) WaitForReady(ctx context.Context, sandbox *v1alpha1.Sandbox) error {

@@ -38,9 +38,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	var err error
 	admin, err = cluster.Connect()
 	Expect(err).NotTo(HaveOccurred())
-	for _, name := range []string{"berth-controller", "berth-gateway"} {
-		Expect(admin.WaitForRollout(ctx, cluster.SystemNamespace, name)).To(Succeed(), "is Berth installed?")
-	}
+	Expect(admin.WaitForBerth(ctx)).To(Succeed())
 }, NodeTimeout(rolloutTimeout))
 
 // image gives the name of one of this repository's images.

@@ -53,10 +53,8 @@ func run(ctx context.Context, options options) error {
 
 // start waits for Berth, applies the Sandbox and waits for its pod.
 func start(ctx context.Context, c *cluster.Cluster, s *steps, sample, namespace string) (*v1alpha1.Sandbox, error) {
-	for _, name := range []string{"berth-controller", "berth-gateway"} {
-		if err := c.WaitForRollout(ctx, cluster.SystemNamespace, name); err != nil {
-			return nil, fmt.Errorf("%s is not running; see `kubectl -n %s get pods`: %w", name, cluster.SystemNamespace, err)
-		}
+	if err := c.WaitForBerth(ctx); err != nil {
+		return nil, err
 	}
 	s.done("Controller and gateway are running")
 
