@@ -49,9 +49,6 @@ func (a *agent) detachEach(t testing.TB, n int, name string, request client.Exec
 // agent's memory and descriptors next to nothing.
 func TestManyDetachedCommands(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes its time")
-	}
 	a := startAgent(t, agentOptions{shipped: true, limits: client.Limits{OutputBytes: 4 << 20}})
 	big := client.ExecRequest{Command: "sleep 0.005; head -c 3000000 /dev/zero | tr '\\0' x", MaxOutputBytes: 4 << 20}
 	for range 20 { // what it takes anyhow
